@@ -1,0 +1,45 @@
+"""`two-clocks`: the group of commands. A command's module is imported only when the command is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import click
+
+from two_clocks import __version__
+
+# name -> "module:attribute". A command whose module is not installed is not offered.
+COMMANDS = {
+    "audit": "two_clocks.commands.audit:command",
+    "backfill": "two_clocks.commands.backfill:command",
+    "check": "two_clocks.commands.check:command",
+    "lookback": "two_clocks.commands.lookback:command",
+    "reconcile": "two_clocks.commands.reconcile:command",
+    "repair": "two_clocks.commands.repair:command",
+    "replay": "two_clocks.commands.replay:command",
+    "report": "two_clocks.commands.report:command",
+    "status": "two_clocks.commands.status:command",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name, and loads dbt only when one of them needs it."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(name for name, place in COMMANDS.items() if importlib.util.find_spec(place.split(":")[0]))
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(context):
+            return None
+        module, attribute = COMMANDS[name].split(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="two-clocks")
+def main() -> None:
+    """Incremental windows on the data's clock.
+
+    Exit status: 0 fine; 1 it found what it looks for (lost rows, findings, a failed check); 2 it could not run.
+    """

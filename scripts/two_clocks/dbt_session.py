@@ -1,0 +1,160 @@
+"""dbt in this process: parsed once, asked many times."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from two_clocks.errors import CannotRun
+
+if TYPE_CHECKING:
+    from dbt.cli.main import dbtRunnerResult
+    from dbt.contracts.graph.manifest import Manifest
+
+# Exceptions' names and hints that dbt puts around the sentence that matters.
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Encountered an error:|Runtime Error|Compilation Error|Database Error|Error)\s*", re.M)
+_QUIET = ("--quiet", "--no-print", "--log-level", "none", "--log-level-file", "debug", "--no-send-anonymous-usage-stats")
+
+
+class DbtSession:
+    """Runs dbt commands on one project and target.
+
+    Args:
+        project_dir: the folder with dbt_project.yml.
+        profiles_dir: the folder with profiles.yml; None leaves the search to dbt.
+        target: an output of the profile; None takes the profile's own default.
+        vars: dbt vars for every command; those of one call win over them.
+        target_path: where dbt writes its artifacts and partial parse; None leaves that to dbt.
+        quiet: False lets dbt log to standard error as usual.
+
+    The manifest of the first parse serves every later command as long as the vars that were set are the same set of
+    names: values are read when a node runs. Call `forget()` after changing a file of the project.
+    """
+
+    def __init__(
+        self,
+        project_dir: Path | str = ".",
+        profiles_dir: Path | str | None = None,
+        target: str | None = None,
+        vars: Mapping[str, Any] | None = None,
+        target_path: Path | str | None = None,
+        quiet: bool = True,
+    ) -> None:
+        self.project_dir = Path(project_dir).resolve()
+        self.profiles_dir = Path(profiles_dir).resolve() if profiles_dir else None
+        self.target = target
+        self.vars = dict(vars or {})
+        self.target_path = Path(target_path).resolve() if target_path else None
+        self.quiet = quiet
+        self._manifest: Manifest | None = None
+
+    def invoke(
+        self,
+        arguments: Sequence[str],
+        vars: Mapping[str, Any] | None = None,
+        check: bool = False,
+    ) -> dbtRunnerResult:
+        """Runs one dbt command, such as `["run", "--select", "crm_grades"]`.
+
+        Args:
+            arguments: the command and its own options.
+            vars: vars of this call, added to the session's.
+            check: True turns failed nodes into CannotRun as well. By default they are in the result, for the caller.
+
+        Raises:
+            CannotRun: dbt could not start (project, profile, parse, connection); the sentence is dbt's own.
+        """
+        result = self._run(arguments, vars)
+        if result.exception is not None or (result.result is None and not result.success):
+            raise CannotRun(f"dbt {arguments[0]} could not run: {_sentence(result.exception)}")
+        if check and not result.success:
+            raise CannotRun(f"dbt {arguments[0]} failed: {'; '.join(_failures(result)) or 'it did not say why'}")
+        return result
+
+    def query(self, jinja_sql: str, vars: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a query. The SQL is a template: macros render it, so every dialect stays in macros.
+
+        Raises:
+            CannotRun: the query could not be rendered or the database refused it.
+        """
+        result = self._run(["show", "--inline", jinja_sql, "--limit", "-1", "--output", "json"], vars)
+        if result.exception is not None or not result.success:
+            reason = _sentence(result.exception) if result.exception else "; ".join(_failures(result))
+            raise CannotRun(f"a query could not run: {reason or 'dbt did not say why'}")
+        table = result.result.results[0].agate_table
+        return [dict(zip(table.column_names, row.values(), strict=True)) for row in table.rows]
+
+    @property
+    def manifest(self) -> Manifest:
+        """The parsed project. Nothing is connected to."""
+        if self._manifest is None:
+            result = self._run(["parse"], None)
+            if result.exception is not None or not result.success:
+                raise CannotRun(f"dbt could not read the project in {self.project_dir}: {_sentence(result.exception)}")
+            self._manifest = result.result
+        return self._manifest
+
+    def forget(self) -> None:
+        """Parse again before the next command: a file of the project has changed."""
+        self._manifest = None
+
+    def _run(self, arguments: Sequence[str], vars: Mapping[str, Any] | None) -> dbtRunnerResult:
+        # dbt takes seconds to import; a command's --help must not wait for it
+        from dbt.cli.main import dbtRunner
+
+        if not (self.project_dir / "dbt_project.yml").is_file():
+            raise CannotRun(f"There is no dbt_project.yml in {self.project_dir}: name the project with --project-dir.")
+
+        with _dbt_output(self.quiet):
+            runner = dbtRunner(manifest=self._manifest)
+            return runner.invoke([*self._global_options(), *arguments, *self._options(vars)])
+
+    def _global_options(self) -> list[str]:
+        return list(_QUIET) if self.quiet else ["--no-send-anonymous-usage-stats"]
+
+    def _options(self, vars: Mapping[str, Any] | None) -> list[str]:
+        options = ["--project-dir", str(self.project_dir)]
+        if self.profiles_dir:
+            options += ["--profiles-dir", str(self.profiles_dir)]
+        if self.target:
+            options += ["--target", self.target]
+        if self.target_path:
+            options += ["--target-path", str(self.target_path), "--log-path", str(self.target_path / "logs")]
+        all_vars = {**self.vars, **(vars or {})}
+        if all_vars:
+            options += ["--vars", json.dumps(all_vars, default=str)]
+        return options
+
+
+@contextmanager
+def _dbt_output(quiet: bool):
+    """Standard output belongs to JSON, so whatever dbt or an adapter prints there is kept off it."""
+    if quiet:
+        with redirect_stdout(io.StringIO()):
+            yield
+    else:
+        import sys
+
+        with redirect_stdout(sys.stderr):
+            yield
+
+
+def _failures(result: dbtRunnerResult) -> list[str]:
+    """One sentence for each node that failed."""
+    return [
+        f"{node.node.unique_id}: {_sentence(node.message)}"
+        for node in getattr(result.result, "results", None) or []
+        if str(node.status) in ("error", "fail", "runtime error")
+    ]
+
+
+def _sentence(error: object) -> str:
+    """dbt's own words in one line."""
+    text = _NOISE.sub("", str(error or "dbt did not say why"))
+    return " ".join(text.split())
