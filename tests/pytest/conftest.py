@@ -1,0 +1,73 @@
+"""Fixtures of the behaviour tests: real dbt, driven as a user drives it, on every engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+from support.engines import DuckdbWarehouse, PostgresDatabase, PostgresWarehouse, Warehouse
+from support.project import FEED, SINK, Project
+
+ENGINES = ("duckdb", "postgres")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        action="append",
+        choices=ENGINES,
+        help="run the behaviour tests on this engine only (may be repeated; all by default)",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--engine") or ENGINES
+        # one engine after the other: the server starts when it is first needed
+        metafunc.parametrize("engine", chosen, scope="session")
+
+
+@pytest.fixture(scope="session")
+def postgres_database() -> Iterator[PostgresDatabase]:
+    from support.servers import newest_postgres
+
+    with newest_postgres() as database:
+        yield database
+
+
+@pytest.fixture
+def warehouse(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
+    if engine == "duckdb":
+        yield DuckdbWarehouse(tmp_path)
+        return
+    warehouse = PostgresWarehouse(request.getfixturevalue("postgres_database"))
+    warehouse.clear()
+    yield warehouse
+    warehouse.clear()
+
+
+@pytest.fixture(scope="session")
+def template_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("templates")
+
+
+@pytest.fixture
+def empty_project(
+    engine: str, warehouse: Warehouse, template_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Project:
+    """A consumer's project with the three lines in place and no model yet."""
+    template = template_directory / engine
+    if not template.exists():
+        Project.template(warehouse, template)
+    project = Project.copy_of(template, warehouse, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return project
+
+
+@pytest.fixture
+def project(empty_project: Project) -> Project:
+    """The same with an empty source `feed` and a model `sink` that keeps the newest version of its rows."""
+    empty_project.source("feed", FEED)
+    empty_project.model("sink", SINK)
+    return empty_project
