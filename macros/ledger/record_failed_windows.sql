@@ -1,0 +1,29 @@
+{#-
+  on-run-end: a ledger row for every window whose model failed, with the message.
+
+      on-run-end: "{{ two_clocks.record_failed_windows(results) }}"
+
+  Takes dbt's `results`. Returns an insert, or nothing. A run that was refused before it read its clocks attempted no
+  window and leaves no row.
+-#}
+{% macro record_failed_windows(results) %}
+  {% if not execute %}{{ return('') }}{% endif %}
+  {% set books = graph.get('two_clocks', {}).get(invocation_id, {}) %}
+  {% set rows = [] %}
+  {% for result in results if result.status in ['error', 'runtime error', 'partial success'] and result.node.unique_id in books %}
+    {% for cut in books[result.node.unique_id].windows.values() %}
+      {% do rows.append(two_clocks._ledger_row(cut, {}, status='failed', message=two_clocks._safe_message(result.message))) %}
+    {% endfor %}
+  {% endfor %}
+  {{ return(two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows) if rows else '') }}
+{% endmacro %}
+
+
+{# an error as the ledger may keep it: one line of plain characters, no longer than needed, nothing that looks like a password #}
+{% macro _safe_message(message) %}
+  {% set re = modules.re %}
+  {% set text = re.sub('[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]+', ' ', message | string) %}
+  {% set text = re.sub('://[^/@\\s:]*:[^/@\\s]*@', '://***@', text) %}
+  {% set text = re.sub('(?i)((?:password|passwd|pwd|secret|token|api_?key)[a-z_]*)(\\s*[=:]\\s*)(\'[^\']*\'|"[^"]*"|[^\\s,;]+)', '\\1\\2***', text) %}
+  {{ return(re.sub(' +', ' ', text)[:2000] | trim) }}
+{% endmacro %}

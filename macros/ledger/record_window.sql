@@ -1,0 +1,73 @@
+{#-
+  Post-hook: the ledger row of every window that this model read, in the transaction of the data it describes.
+
+      +post-hook: "{{ two_clocks.record_window() }}"
+
+  Returns an insert, which dbt runs before it commits; nothing where no window was read (compile, --empty).
+  After a first build or a full refresh it also keeps the rules that the merge keeps otherwise: one version per key,
+  no NULL key, and not much less than was there before (var two_clocks_max_shrink). It raises then, and dbt rolls
+  the build back before anything is replaced.
+-#}
+{% macro record_window() %}
+  {% if not execute %}{{ return('') }}{% endif %}
+  {% set book = two_clocks._run_book() %}
+  {% if not book.windows %}{{ return('') }}{% endif %}
+  {% if not book.get('batch') %}
+    {% do two_clocks._settle_build(book) %}
+  {% endif %}
+  {% set rows = [] %}
+  {% for cut in book.windows.values() %}
+    {% do rows.append(two_clocks._ledger_row(cut, two_clocks._counts_of(book, loop.index0))) %}
+  {% endfor %}
+  {{ return(two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows)) }}
+{% endmacro %}
+
+
+{# the counts of one window as SQL scalars; NULL where a strategy of somebody else's did the writing #}
+{% macro _counts_of(book, index) %}
+  {% set batch = (book.get('batch') or [])[index] %}
+  {% set written = (book.get('written') or [])[index] %}
+  {{ return({
+    'rows_extracted': batch.extracted, 'rows_inserted': written.inserted, 'rows_updated': written.updated,
+    'rows_unchanged': batch.unchanged, 'rows_stale': batch.stale, 'rows_superseded': batch.superseded,
+    'rows_late': batch.late, 'max_lateness_seconds': batch.max_lateness, 'rows_quarantined': 0}) }}
+{% endmacro %}
+
+
+{# one window as ledger values: text is quoted later, numbers and SQL scalars are not #}
+{% macro _ledger_row(cut, counts, status=none, message=none) %}
+  {% set clocks, request = cut.clocks, cut.request %}
+  {% set row = {
+    'window_id': local_md5(invocation_id ~ ' ' ~ cut.model ~ ' ' ~ (request.stream or '')), 'invocation_id': invocation_id,
+    'model': cut.model, 'target_relation': two_clocks._plain_name(cut.target_relation), 'source_relation': two_clocks._plain_name(request.relation),
+    'stream': request.stream, 'kind': cut.kind, 'status': status or cut.status, 'message': message or cut.message,
+    'watermark_column': request.watermark, 'lookback_seconds': request.lookback.amount,
+    'wall_clock': clocks.wall_clock, 'started_at': clocks.started_at} %}
+  {% for name in ['source_watermark', 'target_watermark', 'window_from', 'window_to'] %}
+    {% set has_ends = cut.status != 'skipped' or name in ['source_watermark', 'target_watermark'] %}
+    {% do row.update({name: clocks[name] if has_ends else none, name ~ '_value': clocks[name ~ '_value'] if has_ends else none}) %}
+  {% endfor %}
+  {% do row.update(counts) %}
+  {{ return(row) }}
+{% endmacro %}
+
+
+{% macro _plain_name(relation) %}{{ return(relation | replace('"', '') | replace('`', '')) }}{% endmacro %}
+
+
+{#- The insert. finished_at is the engine's own clock, so that durations are real even in a replay. -#}
+{% macro insert_windows_sql(ledger, rows) %}
+  {%- set columns = two_clocks.ledger_columns() -%}
+  insert into {{ ledger }} ({{ columns | join(', ') }})
+  {%- for row in rows %}
+  {{ 'union all ' if not loop.first }}select
+    {% for name, kind in columns.items() -%}
+    {%- if name == 'finished_at' -%}{{ two_clocks.wall_clock_sql() }}
+    {%- elif row[name] is none or row[name] is undefined -%}cast(null as {{ two_clocks._ledger_type(kind) }})
+    {%- elif kind == 'text' -%}{{ two_clocks.text_literal(row[name] | string) }}
+    {%- elif kind == 'time' -%}{{ two_clocks.utc_literal(row[name]) }}
+    {%- else -%}{{ row[name] }}
+    {%- endif -%}{{ ', ' if not loop.last }}
+    {%- endfor %}
+  {%- endfor %}
+{% endmacro %}

@@ -1,0 +1,104 @@
+{#-
+  incremental_strategy: newest_wins, an upsert that may be repeated.
+
+  Takes dbt's arg_dict: target_relation, temp_relation, unique_key, dest_columns, incremental_predicates.
+  Returns the merge as SQL, for dbt to run as the model's main statement.
+  Raises a compiler error of one sentence for a missing key, a NULL in the key, or a target whose key is not unique;
+  dbt then rolls the run back, so nothing has been written.
+
+  Steps, all in the model's own transaction:
+    1. one writer per target at a time, where the engine has several
+    2. `two_clocks_changes`, a small temporary table: what this batch changes, and why not the rest (_changes_sql)
+    3. counts of it, for the ledger
+    4. the merge of inserts and updates alone: rows that are the same, or older than what is stored, are not written
+
+  dbt looks for this name in the root project only, so a consumer adds one line:
+    {% raw %}{% macro get_incremental_newest_wins_sql(arg_dict) %}{{ return(two_clocks.get_incremental_newest_wins_sql(arg_dict)) }}{% endmacro %}{% endraw %}
+-#}
+{% macro get_incremental_newest_wins_sql(arg_dict) %}
+  {% set book = two_clocks._run_book() %}
+  {% set plan = two_clocks._merge_plan(arg_dict, book) %}
+  {% do two_clocks._in_transaction(two_clocks.lock_target_sql(plan.target)) %}
+  {% do two_clocks._in_transaction(two_clocks.create_changes_sql(plan)) %}
+  {% do book.update({'batch': two_clocks._count_batch(plan)}) %}
+  {{ return(two_clocks.write_changes(plan, book)) }}
+{% endmacro %}
+
+
+{#- What the merge needs to know, with every name looked up in the target and quoted by the adapter. -#}
+{% macro _merge_plan(arg_dict, book) %}
+  {% set columns = arg_dict.dest_columns %}
+  {% if not arg_dict.unique_key %}
+    {% do two_clocks._refuse("model " ~ model.name ~ " has no unique_key, and a look-back without a key would store rows twice; declare unique_key in its config") %}
+  {% endif %}
+  {% set named_keys = [arg_dict.unique_key] if arg_dict.unique_key is string else arg_dict.unique_key %}
+  {% set keys = [] %}
+  {% for name in named_keys %}
+    {% do keys.append(two_clocks._needed_column(columns, name, 'unique_key')) %}
+  {% endfor %}
+  {% if not book.target_watermark %}
+    {% do two_clocks._refuse("model " ~ model.name ~ " uses newest_wins but no window, so nothing says which version of a row is newer; read its source through two_clocks.windowed()") %}
+  {% endif %}
+  {% set updated = get_merge_update_columns(config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) %}
+  {% set update_columns = [] %}
+  {% for name in updated %}
+    {% set column = two_clocks._needed_column(columns, name, 'merge_update_columns') %}
+    {% if column.name not in (keys | map(attribute='name')) %}{% do update_columns.append(column) %}{% endif %}
+  {% endfor %}
+  {% set predicates = arg_dict.incremental_predicates or [] %}
+  {{ return({
+      'target': arg_dict.target_relation,
+      'batch': arg_dict.temp_relation,
+      'columns': columns,
+      'keys': keys,
+      'watermark': two_clocks._needed_column(columns, book.target_watermark, 'watermark'),
+      'update_columns': update_columns,
+      'predicates': [predicates] if predicates is string else predicates,
+      'windows': book.windows.values() | list
+  }) }}
+{% endmacro %}
+
+
+{% macro _needed_column(columns, name, what) %}
+  {% set column = two_clocks._find_column(columns, name | string) %}
+  {% if column is none %}
+    {% do two_clocks._refuse(what ~ " of " ~ model.name ~ " names " ~ two_clocks._shown(name) ~ ", which is no column of the model (it has: " ~ (columns | map(attribute='name') | join(', ')) ~ ")") %}
+  {% endif %}
+  {{ return(column) }}
+{% endmacro %}
+
+
+{#-
+  Counts of the batch by window, for the ledger; refuses what must not be merged.
+  Returns a list, one mapping per window: extracted, superseded, stale, unchanged, late, max_lateness.
+-#}
+{% macro _count_batch(plan) %}
+  {% set batch = run_query(two_clocks.count_batch_sql(plan)).rows %}
+  {% set null_keys = batch | sum(attribute='null_keys') %}
+  {% if null_keys > 0 %}
+    {% do two_clocks._refuse(null_keys ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
+  {% endif %}
+  {% set changes = run_query(two_clocks.count_changes_sql(plan)).rows %}
+  {% set counts = [] %}
+  {% for cut in plan.windows or [none] %}
+    {% set of_batch = batch | selectattr('stream', 'equalto', loop.index0) | first | default({'extracted': 0}) %}
+    {% set of_changes = changes | selectattr('stream', 'equalto', loop.index0) | first
+        | default({'superseded': 0, 'stale': 0, 'fresh': 0, 'late': 0, 'max_lateness': none, 'repeated': 0}) %}
+    {% if of_changes.repeated > 0 %}
+      {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ of_changes.repeated ~ " of the keys in this batch (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
+    {% endif %}
+    {% do counts.append({
+        'extracted': of_batch.extracted | int, 'superseded': of_changes.superseded | int, 'stale': of_changes.stale | int,
+        'unchanged': (of_batch.extracted - of_changes.superseded - of_changes.stale - of_changes.fresh) | int,
+        'late': of_changes.late | int, 'max_lateness': of_changes.max_lateness}) %}
+  {% endfor %}
+  {{ return(counts) }}
+{% endmacro %}
+
+
+{# runs a statement inside the model's transaction, beginning it if nothing has yet; returns its rows #}
+{% macro _in_transaction(sql) %}
+  {% if not sql %}{{ return(none) }}{% endif %}
+  {% call statement('two_clocks_step', fetch_result=true, auto_begin=true) %}{{ sql }}{% endcall %}
+  {{ return(load_result('two_clocks_step').table) }}
+{% endmacro %}
