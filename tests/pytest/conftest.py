@@ -30,9 +30,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_database() -> Iterator[PostgresDatabase]:
-    from support.servers import newest_postgres
+    from support.servers import postgres
 
-    with newest_postgres() as database:
+    with postgres() as database:
         yield database
 
 

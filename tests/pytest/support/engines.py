@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
 import duckdb
 import psycopg2
 import psycopg2.extras
+from dbt.adapters.duckdb.connections import DuckDBConnectionManager
 
 SOURCE_SCHEMA = "ods"
 TARGET_SCHEMA = "sync"
@@ -21,6 +22,9 @@ class Warehouse:
     engine: str
     profile: dict[str, Any]
     placeholder: str
+
+    def after_dbt(self) -> None:
+        """What the end of dbt's process would do; here, many dbt commands share one process."""
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         raise NotImplementedError
@@ -84,6 +88,12 @@ class DuckdbWarehouse(Warehouse):
             "threads": 4,
         }
 
+    def after_dbt(self) -> None:
+        with DuckDBConnectionManager._LOCK:
+            if DuckDBConnectionManager._ENV is not None:
+                DuckDBConnectionManager._ENV.close()
+                DuckDBConnectionManager._ENV = None
+
     @contextmanager
     def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with duckdb.connect(str(self.path)) as connection:
@@ -128,7 +138,7 @@ class PostgresWarehouse(Warehouse):
             "host": server.host,
             "port": server.port,
             "user": server.user,
-            "password": server.password or "unused",
+            "password": "unused",
             "dbname": server.database,
             "schema": TARGET_SCHEMA,
             "threads": 4,
@@ -180,31 +190,18 @@ class PostgresWarehouse(Warehouse):
 class PostgresDatabase:
     """The one database of a test session on a running server."""
 
-    def __init__(self, host: str, port: int, user: str, password: str | None, database: str = "two_clocks_tests") -> None:
-        self.host, self.port, self.user, self.password, self.database = host, port, user, password, database
-        self._settle()
-        self.connection = self._connect(database)
+    def __init__(self, host: str, port: int, user: str, database: str = "two_clocks_tests") -> None:
+        self.host, self.port, self.user, self.database = host, port, user, database
+        with closing(self.connect("postgres")) as connection, connection.cursor() as cursor:
+            cursor.execute(f"create database {database}")
+        self.connection = self.connect(database)
         with self.connection.cursor() as cursor:
             cursor.execute("set timezone to 'UTC'")
 
-    def _connect(self, database: str) -> Any:
-        connection = psycopg2.connect(
-            host=self.host, port=self.port, user=self.user, password=self.password, dbname=database
-        )
+    def connect(self, database: str) -> Any:
+        connection = psycopg2.connect(host=self.host, port=self.port, user=self.user, dbname=database)
         connection.autocommit = True
         return connection
-
-    def _settle(self) -> None:
-        connection = self._connect("postgres")
-        with connection.cursor() as cursor:
-            # what is tested here survives a killed client, not a power cut
-            cursor.execute("alter system set fsync to off")
-            cursor.execute("alter system set synchronous_commit to off")
-            cursor.execute("alter system set autovacuum to off")
-            cursor.execute("select pg_reload_conf()")
-            cursor.execute(f"drop database if exists {self.database} with (force)")
-            cursor.execute(f"create database {self.database}")
-        connection.close()
 
     def version(self) -> int:
         return self.connection.server_version // 10000

@@ -13,7 +13,7 @@ from dbt.cli.main import dbtRunner, dbtRunnerResult
 
 from support.engines import SOURCE_SCHEMA, TARGET_SCHEMA, Warehouse
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).absolute().parents[3]
 LEDGER = "two_clocks_window_ledger"
 
 QUIET = [
@@ -190,6 +190,7 @@ class Project:
         if variables:
             command += ["--vars", yaml.safe_dump(dict(variables), default_flow_style=True, width=10**6)]
         run.result = dbtRunner(manifest=self.manifest() if manifest else None, callbacks=[listen]).invoke(command)
+        self.warehouse.after_dbt()
         return run
 
     def manifest(self) -> Any:

@@ -1,8 +1,7 @@
-"""PostgreSQL servers for the tests, started from wheels or from the system's own binaries."""
+"""PostgreSQL servers for the tests."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,24 @@ from typing import Iterator
 from support.engines import PostgresDatabase
 from support.project import REPOSITORY
 
-sys.path.insert(0, str(REPOSITORY / "scripts"))
+if str(REPOSITORY / "scripts") not in sys.path:
+    sys.path.insert(0, str(REPOSITORY / "scripts"))
+
+from two_clocks.postgres_server import PORT, USER, PostgresServer, find_postgres_binaries  # noqa: E402
 
 
-def wheel_binaries(package: str, folder: str) -> Path | None:
-    """The `bin` directory of a PostgreSQL that a wheel brings, without importing the wheel's own start-up code."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    binaries = Path(spec.submodule_search_locations[0]) / folder
-    return binaries if (binaries / "postgres").exists() else None
+@contextmanager
+def postgres(major: int | None = None) -> Iterator[PostgresDatabase]:
+    """A server of a version (the newest there is by default) with an empty database for the tests."""
+    # what is tested survives a killed client, not a power cut
+    server = PostgresServer(binaries(major), durable=False, settings={"autovacuum": "off"})
+    with server:
+        database = PostgresDatabase(server.socket_directory, PORT, USER)
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+def binaries(major: int | None = None) -> Path | None:
+    return find_postgres_binaries(major)
