@@ -3,17 +3,9 @@
   So the rules of newest_wins are kept here, on the new table, before dbt commits it.
 -#}
 {% macro _settle_build(book) %}
-  {% set cuts = book.windows.values() | list %}
-  {% set result = load_result('main') %}
-  {% set built = two_clocks._rows_built(result) %}
-  {% set removed = 0 %}
+  {% set built = two_clocks._rows_built(load_result('main')) %}
   {% set is_newest_wins = config.get('incremental_strategy') == 'newest_wins' and config.get('materialized') == 'incremental' %}
-  {% if config.get('incremental_strategy') not in [none, 'newest_wins'] and cuts[0].kind in ['incremental', 'backfill'] %}
-    {{ return(none) }}
-  {% endif %}
-  {% if is_newest_wins %}
-    {% set removed = two_clocks._keep_newest(book, this) %}
-  {% endif %}
+  {% set removed = two_clocks._keep_newest(book, this) if is_newest_wins else 0 %}
   {% do two_clocks._check_shrink(book, built - removed) %}
   {% do two_clocks._count_build(book, built, removed) %}
 {% endmacro %}

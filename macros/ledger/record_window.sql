@@ -3,7 +3,8 @@
 
       +post-hook: "{{ two_clocks.record_window() }}"
 
-  Returns an insert, which dbt runs before it commits; nothing where no window was read (compile, --empty).
+  Runs the insert and leaves dbt nothing to do; does nothing where no window was read (compile, --empty).
+  What was written takes the place of the engine's own word in dbt's result line.
   After a first build or a full refresh it also keeps the rules that the merge keeps otherwise: one version per key,
   no NULL key, and not much less than was there before (var two_clocks_max_shrink). It raises then, and dbt rolls
   the build back before anything is replaced.
@@ -12,21 +13,43 @@
   {% if not execute %}{{ return('') }}{% endif %}
   {% set book = two_clocks._run_book() %}
   {% if not book.windows %}{{ return('') }}{% endif %}
-  {% if not book.get('batch') %}
+  {% set cuts = book.windows.values() | list %}
+  {% if cuts[0].kind in ['initial', 'full_refresh'] %}
     {% do two_clocks._settle_build(book) %}
   {% endif %}
   {% set rows = [] %}
-  {% for cut in book.windows.values() %}
+  {% for cut in cuts %}
     {% do rows.append(two_clocks._ledger_row(cut, two_clocks._counts_of(book, loop.index0))) %}
   {% endfor %}
-  {{ return(two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows)) }}
+  {% set recorded = two_clocks._in_transaction(two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows)
+      ~ ' returning ' ~ two_clocks._result_counts() | join(', ')).rows %}
+  {% do two_clocks._say_what_was_written(recorded) %}
+  {{ return('') }}
+{% endmacro %}
+
+
+{% macro _result_counts() %}
+  {{ return(['rows_inserted', 'rows_updated', 'rows_unchanged', 'rows_stale', 'rows_superseded', 'rows_quarantined', 'rows_late']) }}
+{% endmacro %}
+
+
+{# '3 inserted, 1 updated, 995 unchanged, 1 late' instead of 'INSERT 0 1' #}
+{% macro _say_what_was_written(recorded) %}
+  {% if not recorded or recorded[0]['rows_inserted'] is none %}{{ return(none) }}{% endif %}
+  {% set words = [] %}
+  {% for name in two_clocks._result_counts() %}
+    {% set count = recorded | sum(attribute=name) %}
+    {% if count > 0 or name in ['rows_inserted', 'rows_updated'] %}{% do words.append((count | int) ~ ' ' ~ name[5:]) %}{% endif %}
+  {% endfor %}
+  {% set fresh = (recorded | sum(attribute='rows_inserted')) + (recorded | sum(attribute='rows_updated')) %}
+  {% do store_raw_result('main', message=words | join(', '), code='MERGE', rows_affected=fresh | int) %}
 {% endmacro %}
 
 
 {# the counts of one window as SQL scalars; NULL where a strategy of somebody else's did the writing #}
 {% macro _counts_of(book, index) %}
-  {% set batch = (book.get('batch') or [])[index] %}
-  {% set written = (book.get('written') or [])[index] %}
+  {% if not book.get('batch') %}{{ return({}) }}{% endif %}
+  {% set batch, written = book.batch[index], book.written[index] %}
   {{ return({
     'rows_extracted': batch.extracted, 'rows_inserted': written.inserted, 'rows_updated': written.updated,
     'rows_unchanged': batch.unchanged, 'rows_stale': batch.stale, 'rows_superseded': batch.superseded,
