@@ -4,7 +4,8 @@
   {% set target = two_clocks._target_side(request, watermark) %}
   {% set backfill = two_clocks._backfill_bounds(request, watermark, target) if request.backfill else none %}
   {% set last_success = two_clocks._last_success_sql(request) if request.data_clock and target and not backfill else none %}
-  {% set row = run_query(two_clocks.clocks_sql(request, watermark, target, backfill, last_success)).rows[0] %}
+  {% set reached = two_clocks._reached_sql(request, watermark) if request.max_window and target and not backfill else none %}
+  {% set row = run_query(two_clocks.clocks_sql(request, watermark, target, backfill, last_success, reached)).rows[0] %}
   {% set clocks = {} %}
   {% for name in row.keys() %}
     {% do clocks.update({name | lower: row[name] if row[name] is none or row[name] is boolean else row[name] | string}) %}
@@ -49,7 +50,7 @@
   Columns: wall_clock, started_at (UTC); source_watermark, target_watermark, window_from, window_to (UTC) and the same
   with _value (exact, in the watermark's own type); for a backfill reversed and after_target; unmoved for a load log.
 -#}
-{% macro clocks_sql(request, watermark, target, backfill, last_success) %}
+{% macro clocks_sql(request, watermark, target, backfill, last_success, reached) %}
   {%- set type, kind, units = watermark.type, watermark.kind, watermark.units_per_second -%}
   {%- set is_id = kind == 'integer' and units is none -%}
   {%- set nothing = 'cast(null as ' ~ type ~ ')' -%}
@@ -83,6 +84,11 @@
       {{ '(select max(' ~ target.sql ~ ') from ' ~ target.relation ~ ' where ' ~ target.sql ~ due_filter ~ (' and (' ~ target.filter ~ ')' if target.filter else '') ~ ')' if target else nothing }} as target_watermark
     from clock
   ),
+  {%- if request.max_window and target %}
+  progress as (
+    select {{ two_clocks.greater('marks.target_watermark', '(' ~ reached ~ ')') if reached else 'marks.target_watermark' }} as reached from marks
+  ),
+  {%- endif %}
   ends as (
     select
       marks.*,
@@ -95,13 +101,13 @@
       {%- if request.max_window and target %}
       case when marks.target_watermark is null or marks.source_watermark is null or marks.source_watermark <= marks.target_watermark then marks.source_watermark
            else {{ two_clocks.lesser('marks.source_watermark', two_clocks.greater(
-               two_clocks.shift_forward('marks.target_watermark', request.max_window.amount, kind, units, type),
-               '(select min(' ~ watermark.sql ~ ') from ' ~ request.relation ~ ' where ' ~ watermark.sql ~ ' > (select m.target_watermark from marks as m)' ~ ('' if is_id else ' and ' ~ watermark.sql ~ due_filter) ~ ')')) }} end as window_to
+               two_clocks.shift_forward('progress.reached', request.max_window.amount, kind, units, type),
+               '(select min(' ~ watermark.sql ~ ') from ' ~ request.relation ~ ' where ' ~ watermark.sql ~ ' > (select p.reached from progress as p)' ~ ('' if is_id else ' and ' ~ watermark.sql ~ due_filter) ~ ')')) }} end as window_to
       {%- else %}
       marks.source_watermark as window_to
       {%- endif %}
       {%- endif %}
-    from marks
+    from marks{{ ' cross join progress' if request.max_window and target }}
   )
   select
     {{ two_clocks.exact_text('ends.wall_clock', 'timestamp') }} as wall_clock,

@@ -1,0 +1,16 @@
+{#-
+  Fails if two windows in a row leave a range between them that no window read, backfills included; if the model never ran or has no
+  ledger; if the table holds no row (under `where`).
+  Passes if the windows since the last first build or full refresh join up.
+  Assumes that a window that succeeded delivered what it read; nothing_lost proves that.
+
+  streams   the streams to judge; by default every one that the ledger has ever seen
+-#}
+{% test windows_contiguous(model, streams=none) %}
+  {% if two_clocks._nothing_to_judge() %}
+    {{ two_clocks._no_findings_sql() }}
+  {% else %}
+    {% set scope = two_clocks._scope_of_test(streams) %}
+    {{ two_clocks._told(two_clocks._with_empty_table_sql(two_clocks.gaps_sql(scope), model, scope[0])) }}
+  {% endif %}
+{% endtest %}

@@ -1,0 +1,65 @@
+{#-
+  Findings: what every signal and every test returns. The first three columns are the same everywhere and made for reading:
+  what_happened (a sentence), where_ (model, stream, window), what_to_do (a sentence).
+-#}
+
+{# true while dbt only parses, and under --empty: there is nothing that a test could judge #}
+{% macro _nothing_to_judge() %}
+  {{ return(not execute or (invocation_args_dict.get('empty') or false)) }}
+{% endmacro %}
+
+
+{# the findings of a test that has nothing to judge: none #}
+{% macro _no_findings_sql() %}
+  {%- set text = dbt.type_string() -%}
+  select cast(null as {{ text }}) as what_happened, cast(null as {{ text }}) as where_, cast(null as {{ text }}) as what_to_do
+  from (select 1 as one) as nothing
+  where 1 = 0
+{% endmacro %}
+
+
+{# one finding that is known before any query is made #}
+{% macro _finding_sql(what_happened, where, what_to_do) %}
+  select
+    cast({{ two_clocks.text_literal(what_happened) }} as {{ dbt.type_string() }}) as what_happened,
+    cast({{ two_clocks.text_literal(where) }} as {{ dbt.type_string() }}) as where_,
+    cast({{ two_clocks.text_literal(what_to_do) }} as {{ dbt.type_string() }}) as what_to_do
+{% endmacro %}
+
+
+{#-
+  Says findings where they are seen, on the console, and returns them as SQL for dbt to count and store.
+  The query runs once: its answer is what dbt then counts. Only for signals, whose findings are few; a test that returns
+  rows of data leaves them to `dbt test --store-failures`. Compile shows the query itself.
+-#}
+{% macro _told(sql) %}
+  {% if flags.WHICH not in ['test', 'build', 'retry'] %}{{ return(sql) }}{% endif %}
+  {% set findings = run_query(sql) %}
+  {% for row in findings.rows %}
+    {% do log('two_clocks: ' ~ two_clocks._finding_line(row), info=true) %}
+  {% endfor %}
+  {{ return(two_clocks._rows_as_sql(findings)) }}
+{% endmacro %}
+
+
+{# data may hold control characters; a terminal must not obey them #}
+{% macro _finding_line(row) %}
+  {% set line = row['where_'] ~ ': ' ~ row['what_happened'] ~ '. To do: ' ~ row['what_to_do'] ~ '.' %}
+  {{ return(modules.re.sub('[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]', '?', line)) }}
+{% endmacro %}
+
+
+{# a small result as a query of the same shape, every value as text #}
+{% macro _rows_as_sql(table) %}
+  {%- set text = dbt.type_string() -%}
+  {%- if table.rows | length == 0 %}
+  select {% for name in table.column_names %}cast(null as {{ text }}) as {{ name }}{{ ', ' if not loop.last }}{% endfor %}
+  from (select 1 as one) as nothing
+  where 1 = 0
+  {%- endif %}
+  {%- for row in table.rows %}
+  {{ 'union all ' if not loop.first }}select {% for name in table.column_names -%}
+    cast({{ 'null' if row[name] is none else two_clocks.text_literal(row[name] | string) }} as {{ text }}) as {{ name }}{{ ', ' if not loop.last }}
+  {%- endfor %}
+  {%- endfor %}
+{% endmacro %}
