@@ -44,7 +44,7 @@ vars:
 
 WRAPPER = """\
 {% macro get_incremental_newest_wins_sql(arg_dict) %}
-  {{ return(two_clocks.newest_wins_strategy(arg_dict)) }}
+  {{ return(two_clocks.get_incremental_newest_wins_sql(arg_dict)) }}
 {% endmacro %}
 """
 
