@@ -12,6 +12,6 @@
     {{ two_clocks._no_findings_sql() }}
   {% else %}
     {% set scope = two_clocks._scope_of_test(streams, min_headroom=min_headroom) %}
-    {{ two_clocks._told(two_clocks._with_empty_table_sql(two_clocks.headroom_sql(scope), model, scope[0])) }}
+    {{ two_clocks._told(two_clocks.headroom_sql(scope, model)) }}
   {% endif %}
 {% endtest %}

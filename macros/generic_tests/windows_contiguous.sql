@@ -11,6 +11,6 @@
     {{ two_clocks._no_findings_sql() }}
   {% else %}
     {% set scope = two_clocks._scope_of_test(streams) %}
-    {{ two_clocks._told(two_clocks._with_empty_table_sql(two_clocks.gaps_sql(scope), model, scope[0])) }}
+    {{ two_clocks._told(two_clocks.gaps_sql(scope, model)) }}
   {% endif %}
 {% endtest %}

@@ -63,3 +63,29 @@
   {%- endfor %}
   {%- endfor %}
 {% endmacro %}
+
+
+{#-
+  A finding where the tested table holds no row: an empty table, or a `where` that hides all of it, must not pass.
+  `tested` is the relation as dbt hands it to the test, with `where` in it. `others` are the columns of the findings it joins.
+-#}
+{% macro _empty_table_sql(tested, one, others) %}
+  select
+    bare.*
+    {%- for name, kind in others.items() %},
+    {{ "cast('empty' as " ~ dbt.type_string() ~ ")" if name == 'signal' else 'cast(null as ' ~ two_clocks._ledger_type(kind) ~ ')' }} as {{ name }}
+    {%- endfor %}
+  from (
+    {{ two_clocks._finding_sql(two_clocks._empty_sentence(), 'model ' ~ one.name, two_clocks._empty_advice()) }}
+  ) as bare
+  where {{ 'not exists (select 1 from ' ~ tested ~ ')' if one.built else '1 = 0' }}
+{% endmacro %}
+
+{% macro _empty_sentence() %}
+  {% set where = config.get('where') %}
+  {{ return('no row was left to look at: the table is empty, or its `where` hides all of it: ' ~ where if where else 'no row was left to look at: the table is empty') }}
+{% endmacro %}
+
+{% macro _empty_advice() %}
+  {{ return('see whether the source delivered anything' ~ (', and whether the `where` of this test still fits the table' if config.get('where') else '')) }}
+{% endmacro %}

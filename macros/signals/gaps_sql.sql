@@ -1,11 +1,11 @@
 {#-
   Gaps: ranges between two windows in a row that no window ever read.
 
-  Takes `scope` (see _scope.sql). Returns SQL, one row per gap; `signal` is gap or never_ran.
+  Takes `scope` (see _scope.sql) and, in a test, the tested relation, which must hold a row. Returns SQL, one row per gap; `signal` is gap or never_ran.
   A window without a lower end (a first build, a full refresh, an emptied target) reads everything below its upper end, so only windows
   since the last one of that kind count. A later window or a backfill that reads the range closes it.
 -#}
-{% macro gaps_sql(scope) %}
+{% macro gaps_sql(scope, tested=none) %}
 with {{ two_clocks.signal_ctes(scope) }},
 read_ as (
   select
@@ -80,4 +80,8 @@ findings as (
 )
 select what_happened, where_, what_to_do, signal, model, stream, gap_from, gap_to
 from findings
+{%- if tested %}
+union all
+{{ two_clocks._empty_table_sql(tested, scope[0], {'signal': 'text', 'model': 'text', 'stream': 'text', 'gap_from': 'text', 'gap_to': 'text'}) }}
+{%- endif %}
 {% endmacro %}

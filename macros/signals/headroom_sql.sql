@@ -1,11 +1,11 @@
 {#-
   Look-back headroom: models and streams whose latest row came so late that little of the look-back was left.
 
-  Takes `scope` (see _scope.sql). Returns SQL, one row per finding; `signal` is headroom, not_counted or never_ran.
+  Takes `scope` (see _scope.sql) and, in a test, the tested relation, which must hold a row. Returns SQL, one row per finding; `signal` is headroom, not_counted or never_ran.
   The lateness is the greatest that any normal window recorded; the look-back is the one of the newest window, so that
   a longer one answers the finding.
 -#}
-{% macro headroom_sql(scope) %}
+{% macro headroom_sql(scope, tested=none) %}
 with {{ two_clocks.signal_ctes(scope) }},
 seen as (
   select
@@ -80,4 +80,8 @@ findings as (
 )
 select what_happened, where_, what_to_do, signal, model, stream, max_lateness_seconds, lookback_seconds
 from findings
+{%- if tested %}
+union all
+{{ two_clocks._empty_table_sql(tested, scope[0], {'signal': 'text', 'model': 'text', 'stream': 'text', 'max_lateness_seconds': 'number', 'lookback_seconds': 'number'}) }}
+{%- endif %}
 {% endmacro %}

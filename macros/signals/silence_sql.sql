@@ -1,7 +1,7 @@
 {#-
   Silence: models and streams whose last windows brought no fresh row, and why.
 
-  Takes `scope` (see _scope.sql). Returns SQL, one row per finding. `signal` is one of
+  Takes `scope` (see _scope.sql) and, in a test, the tested relation, which must hold a row. Returns SQL, one row per finding. `signal` is one of
     never_ran     no window was ever recorded, or every attempt failed
     vanished      a stream stopped being read while other streams of its model go on
     blind         the source moved, or rows lay in the window, and none was written
@@ -13,7 +13,7 @@
     - the query returned nothing at all, although the row that gave T lies in every window;
     - rows came and went to quarantine, every one of them.
 -#}
-{% macro silence_sql(scope) %}
+{% macro silence_sql(scope, tested=none) %}
 with {{ two_clocks.signal_ctes(scope) }},
 last_fresh as (
   select model, stream_name, min(recency) as recency
@@ -168,4 +168,8 @@ findings as (
 )
 select what_happened, where_, what_to_do, signal, model, nullif(stream_name, '') as stream, windows_in_a_row, last_fresh_at, window_
 from findings
+{%- if tested %}
+union all
+{{ two_clocks._empty_table_sql(tested, scope[0], {'signal': 'text', 'model': 'text', 'stream': 'text', 'windows_in_a_row': 'number', 'last_fresh_at': 'text', 'window_': 'text'}) }}
+{%- endif %}
 {% endmacro %}
