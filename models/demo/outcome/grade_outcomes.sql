@@ -4,7 +4,7 @@
 -#}
 {{ config(materialized='table') }}
 
-{%- set syncs = [
+{%- set sync_order = [
     'crm_grades_wall_clock',
     'crm_grades_data_clock',
     'crm_grades_lookback',
@@ -35,7 +35,7 @@ newest_versions as (
 ),
 
 sinks as (
-    {% for sync in syncs %}
+    {% for sync in sync_order %}
         select
             '{{ sync }}' as sync,
             sink.grade_id,
@@ -46,7 +46,7 @@ sinks as (
 ),
 
 syncs as (
-    {% for sync in syncs %}
+    {% for sync in sync_order %}
         select '{{ sync }}' as sync
         {{ 'union all' if not loop.last }}
     {% endfor %}
@@ -69,12 +69,24 @@ outcomes as (
     where expected.age = 1
 ),
 
+load_ends as (
+    select
+        loads.load_id,
+        loads.rows_loaded,
+        cast(extract(epoch from loads.data_through) as bigint) as carried_to
+    from {{ source('ods', 'load_log') }} as loads
+),
+
 -- the run that moved the watermark to or past the grade: from then on, only a look-back could still read it
 closing_windows as (
     select
         outcomes.sync,
         outcomes.grade_id,
-        windows.*,
+        windows.run_at,
+        windows.watermark_to,
+        windows.ods_reached,
+        windows.ods_furthest,
+        windows.load_id,
         row_number() over (partition by outcomes.sync, outcomes.grade_id order by windows.run_at) as place
     from outcomes
     inner join {{ ref('sync_windows') }} as windows
@@ -111,8 +123,10 @@ reading_windows as (
         on
             outcomes.sync = windows.sync
             and outcomes.shown_at <= windows.run_at
-            and outcomes.timemodified > windows.watermark_from
+            and outcomes.timemodified >= windows.watermark_from
             and outcomes.timemodified <= windows.watermark_to
+            -- the lower end is read by the package only
+            and (outcomes.timemodified > windows.watermark_from or outcomes.sync = 'crm_grades')
     where outcomes.is_lost
     group by
         outcomes.sync,
@@ -130,21 +144,19 @@ select
     closing.watermark_to as closed_to,
     closing.ods_reached as reached_then,
     closing.ods_furthest as furthest_then,
-    cast(extract(epoch from loads.data_through) as bigint) as load_carried_to,
-    loads.rows_loaded as load_rows,
+    load_ends.carried_to as load_carried_to,
     firsts.run_at as first_seen_at,
     firsts.watermark_from as first_seen_from,
     case
         when not outcomes.is_lost then null
         when reading.read_at is not null and outcomes.delivered_timemodified is not null then 'overwritten'
         when closing.sync is null then 'not_reached'
-        when closing.watermark_to > coalesce(closing.ods_reached, 0)
-            then case outcomes.sync
-                when 'crm_grades_lookback' then 'lookback_too_short'
-                when 'crm_grades_after_load' then case when loads.rows_loaded = 0 then 'load_empty' else 'load_behind' end
-                when 'crm_grades_data_clock' then case when closing.ods_reached is null then 'ods_empty' else 'future_row' end
-                else 'closed_ahead'
-            end
+        when outcomes.sync = 'crm_grades_lookback' then 'lookback_too_short'
+        when outcomes.sync = 'crm_grades_after_load' and load_ends.rows_loaded = 0 then 'load_empty'
+        when outcomes.sync = 'crm_grades_after_load' and outcomes.timemodified > load_ends.carried_to then 'load_behind'
+        when closing.ods_reached is null then 'ods_empty'
+        when outcomes.timemodified > closing.ods_reached and closing.watermark_to > closing.ods_reached
+            then case when outcomes.sync = 'crm_grades_data_clock' then 'future_row' else 'closed_ahead' end
         when outcomes.timemodified = closing.watermark_to then 'tie'
         else 'late'
     end as reason
@@ -163,5 +175,5 @@ left join reading_windows as reading
     on
         outcomes.sync = reading.sync
         and outcomes.grade_id = reading.grade_id
-left join {{ source('ods', 'load_log') }} as loads
-    on closing.load_id = loads.load_id
+left join load_ends
+    on closing.load_id = load_ends.load_id

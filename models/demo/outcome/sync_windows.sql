@@ -14,7 +14,7 @@
     'crm_grades_lookback': 48 * 3600,
     'crm_grades_after_load': 0,
 } %}
--- depends_on: {{ ref('crm_grades') }}
+{%- set sync_order = overlap_of.keys() | list + ['crm_grades'] %}
 with ods as (
     select
         {{ two_clocks._epoch_now() }} as run_at,
@@ -26,6 +26,19 @@ with ods as (
 newest_load as (
     select max(loads.load_id) as load_id
     from {{ source('ods', 'load_log') }} as loads
+),
+
+sinks as (
+    {% for sync in sync_order %}
+        select
+            '{{ sync }}' as sync,
+            {{ 'max(sink.synced_until)' if sync in overlap_of else 'cast(null as bigint)' }} as synced_until,
+            max(case when monday.grade_id = sink.grade_id and monday.timemodified <= sink.timemodified then 1 else 0 end)
+                as has_monday_grade
+        from {{ ref(sync) }} as sink
+        cross join {{ ref('monday_grade') }} as monday
+        {{ 'union all' if not loop.last }}
+    {% endfor %}
 ),
 
 last_windows as (
@@ -44,26 +57,26 @@ last_windows as (
     {% endif %}
 ),
 
-ends_by_hand as (
-    {% for sync, overlap in overlap_of.items() %}
+rereads as (
+    {% for sync, seconds in overlap_of.items() %}
         select
             '{{ sync }}' as sync,
-            {{ overlap }} as overlap_seconds,
-            max(sink.synced_until) as watermark_to
-        from {{ ref(sync) }} as sink
+            {{ seconds }} as seconds
         {{ 'union all' if not loop.last }}
     {% endfor %}
 ),
 
 windows_by_hand as (
     select
-        ends_by_hand.sync,
-        greatest(coalesce(last_windows.watermark_to, 0) - ends_by_hand.overlap_seconds, 0) as watermark_from,
-        ends_by_hand.watermark_to
-    from ends_by_hand
+        rereads.sync,
+        greatest(coalesce(last_windows.watermark_to, 0) - rereads.seconds, 0) as watermark_from,
+        sinks.synced_until as watermark_to
+    from rereads
+    inner join sinks
+        on rereads.sync = sinks.sync
     left join last_windows
         on
-            ends_by_hand.sync = last_windows.sync
+            rereads.sync = last_windows.sync
             and last_windows.age = 1
 ),
 
@@ -107,10 +120,13 @@ select
     all_windows.watermark_to,
     all_windows.rows_read,
     all_windows.rows_written,
+    sinks.has_monday_grade,
     ods.ods_reached,
     ods.ods_furthest,
     newest_load.load_id
 from all_windows
+inner join sinks
+    on all_windows.sync = sinks.sync
 cross join ods
 cross join newest_load
 {% if is_incremental() %}
