@@ -214,7 +214,14 @@ class Surroundings:
 class Session:
     """One rendering: what each name in the template means."""
 
-    def __init__(self, surroundings: Surroundings, config: dict[str, Any] | None = None, model: str = "model") -> None:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        config: dict[str, Any] | None = None,
+        model: str = "model",
+        incremental: bool = True,
+    ) -> None:
+        self.incremental = incremental
         self.surroundings = surroundings
         self.notebook = Notebook()
         self.known_config = config or {}
@@ -327,7 +334,7 @@ class Session:
 
         def is_incremental() -> bool:
             notebook.asked_incremental = True
-            return True
+            return self.incremental
 
         def returned(value: Any = None) -> None:
             raise ReturnValue(value)
@@ -487,16 +494,22 @@ def blank_tags(source: str) -> str:
     return _BLOCK_TAGS.sub(lambda found: re.sub(r"[^\n]", " ", found.group(0)), source)
 
 
-def render(source: str, surroundings: Surroundings, config: dict[str, Any] | None = None, model: str = "model") -> Rendered:
-    """Renders a cleaned template as an incremental run would. Never raises: `trouble` says what went wrong."""
+def render(
+    source: str,
+    surroundings: Surroundings,
+    config: dict[str, Any] | None = None,
+    model: str = "model",
+    incremental: bool = True,
+) -> Rendered:
+    """Renders a cleaned template as an incremental run would, or a full refresh. Never raises: `trouble` says what went wrong."""
     source = blank_tags(source)
-    session = Session(surroundings, config, model)
+    session = Session(surroundings, config, model, incremental)
     try:
         text = _run(mark(source), session)
         return _unmark(text, session.notebook, "")
     except Exception as error:  # a stranger's template may raise anything at all
         trouble = _sentence(error)
-    session = Session(surroundings, config, model)
+    session = Session(surroundings, config, model, incremental)
     return _unmark(_flat(source, session), session.notebook, trouble)
 
 
@@ -564,7 +577,10 @@ def _unmark(text: str, notebook: Notebook, trouble: str) -> Rendered:
         if found.group(1):
             starts.append(length)
             origins.append((int(found.group(2)), found.group(1) == "D"))
-        elif found.group(3) == INCREMENTAL_OPEN:
+            continue
+        pieces.append(" ")  # a tag that strips blanks on both sides must not glue words together
+        length += 1
+        if found.group(3) == INCREMENTAL_OPEN:
             opened = length if depth == 0 else opened
             depth += 1
         elif depth:
