@@ -23,12 +23,7 @@
   {% if not execute %}{{ return('select null') }}{% endif %}
   {%- set rows = '(select * from ' ~ relation ~ ' where ' ~ filter ~ ') as filtered' if filter else relation -%}
   {%- set mark = two_clocks._watermark_of(rows, watermark, time_zone, epoch) -%}
-  {%- if mark.kind == 'integer' and mark.units_per_second is none -%}
-    {%- if two_clocks._one_value('select count(' ~ mark.sql ~ ') from ' ~ rows) == 0 -%}
-      {{ return('select cast(null as ' ~ dbt.type_timestamp() ~ ')') }}
-    {%- endif -%}
-    {%- do two_clocks._refuse("freshness needs a watermark that is a time, but " ~ watermark ~ " of " ~ two_clocks._plain_name(relation | string) ~ " counts ids; name a time column, or say epoch='s', 'ms' or 'us' if it is one") -%}
-  {%- endif -%}
+  {%- do two_clocks._must_be_a_time(mark, rows, watermark, two_clocks._plain_name(relation | string)) -%}
   {%- set due = two_clocks.watermark_from_utc('(select wall.wall_clock from wall)', mark.kind, mark.units_per_second, time_zone, mark.type) -%}
   {%- set replayed = two_clocks._replayed_now() -%}
   select {{ two_clocks._moved_to_real_clock('clock.s') if replayed else 'clock.s' }} as data_clock

@@ -11,9 +11,7 @@
     {{ return(two_clocks._finding_sql('there is no such table, so there is no data clock', place, 'create it, or correct the name in the test')) }}
   {%- endif -%}
   {%- set mark = two_clocks._watermark_of(rows, watermark, time_zone, epoch) -%}
-  {%- if mark.kind == 'integer' and mark.units_per_second is none -%}
-    {%- do two_clocks._refuse("data_clock_fresh needs a watermark that is a time, but " ~ watermark ~ " of " ~ place ~ " counts ids; name a time column, or say epoch: s, ms or us if it is one") -%}
-  {%- endif -%}
+  {%- do two_clocks._must_be_a_time(mark, rows, watermark, place) -%}
   {%- set text = dbt.type_string() -%}
 with wall as (
   select {{ two_clocks.logical_now_sql() }} as wall_clock
@@ -107,4 +105,15 @@ where aged.s is null or aged.age_seconds > {{ limit.amount }}
   {% set mark = two_clocks._describe_watermark(request) %}
   {% if epoch is not none and mark.kind == 'integer' %}{% do mark.update({'units_per_second': units[epoch]}) %}{% endif %}
   {{ return(mark) }}
+{% endmacro %}
+
+
+{# freshness of an id means nothing; a column without any value has no unit, and no age either #}
+{% macro _must_be_a_time(mark, rows, watermark, place) %}
+  {% if mark.kind == 'integer' and mark.units_per_second is none %}
+    {% if two_clocks._one_value('select count(' ~ mark.sql ~ ') from ' ~ rows) > 0 %}
+      {% do two_clocks._refuse("freshness needs a watermark that is a time, but " ~ watermark ~ " of " ~ place ~ " counts ids; name a time column, or say epoch s, ms or us if it is one") %}
+    {% endif %}
+    {% do mark.update({'units_per_second': 1}) %}
+  {% endif %}
 {% endmacro %}
