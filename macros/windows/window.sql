@@ -21,11 +21,7 @@
   Raises a compiler error of one sentence for a value that cannot be read; nothing has been written then.
 -#}
 {% macro window(relation, watermark, lookback=none, max_window=none, target_watermark=none, stream=none, target_filter=none, nulls='exclude', data_clock=none, time_zone=none) %}
-  {% if not execute %}
-    {{ return(two_clocks._window_without_clocks('1 = 1')) }}
-  {% endif %}
-  {#- in a dbt unit test the fixture *is* the window -#}
-  {% if model.resource_type == 'unit_test' %}
+  {% if not two_clocks._may_read_clocks() %}
     {{ return(two_clocks._window_without_clocks('1 = 1')) }}
   {% endif %}
 
@@ -62,7 +58,13 @@
 {% endmacro %}
 
 
-{# a window for the moments when no clock may be read: parsing, unit tests, --empty #}
+{#- Not while parsing, not under `dbt compile --no-introspect`, and not in a dbt unit test, whose fixture *is* the window. -#}
+{% macro _may_read_clocks() %}
+  {{ return(execute and model.resource_type != 'unit_test' and not (flags.INTROSPECT is defined and not flags.INTROSPECT)) }}
+{% endmacro %}
+
+
+{# a window for the moments when no clock may be read #}
 {% macro _window_without_clocks(predicate) %}
   {{ return({'from': none, 'to': none, 'predicate': predicate}) }}
 {% endmacro %}
