@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import signal
+import traceback
 
 import click
 
-from two_clocks import __version__
+from two_clocks import __version__, console
+from two_clocks.errors import EXIT_CANNOT_RUN
 
 # name -> "module:attribute". A command whose module is not installed is not offered.
 COMMANDS = {
@@ -35,6 +38,20 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[name].split(":")
         return getattr(importlib.import_module(module), attribute)
 
+    def invoke(self, context: click.Context) -> object:
+        """Keeps exit status 1 for findings: neither Ctrl-C nor a fault of this program may look like one."""
+        try:
+            return super().invoke(context)
+        except (KeyboardInterrupt, click.Abort):
+            console.note("Interrupted.")
+            raise SystemExit(128 + signal.SIGINT) from None
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception:
+            console.note(traceback.format_exc())
+            console.note("Error: this is a fault of two-clocks itself; the lines above say where.")
+            raise SystemExit(EXIT_CANNOT_RUN) from None
+
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="two-clocks")
@@ -43,3 +60,9 @@ def main() -> None:
 
     Exit status: 0 fine; 1 it found what it looks for (lost rows, findings, a failed check); 2 it could not run.
     """
+    signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, frame: object) -> None:
+    """A polite end, as with Ctrl-C: what a `with` block started is stopped."""
+    raise SystemExit(128 + number)

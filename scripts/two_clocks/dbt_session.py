@@ -121,7 +121,10 @@ class DbtSession:
 
         with _dbt_output(self.quiet):
             runner = dbtRunner(manifest=manifest)
-            return runner.invoke([*self._global_options(), *arguments, *self._options(vars)])
+            result = runner.invoke([*self._global_options(), *arguments, *self._options(vars)])
+        if isinstance(result.exception, (KeyboardInterrupt, SystemExit)):
+            raise result.exception  # dbt hands back even a Ctrl-C as a result
+        return result
 
     def _global_options(self) -> list[str]:
         options = ["--no-send-anonymous-usage-stats"]

@@ -90,15 +90,22 @@ def prepare(session: DbtSession) -> list[dict[str, Any]]:
     return session.query(TIMELINE)
 
 
-def play(session: DbtSession, timeline: Sequence[dict[str, Any]], advance: Callable[[str], None]) -> Replay:
+def play(
+    session: DbtSession,
+    timeline: Sequence[dict[str, Any]],
+    advance: Callable[[str], None],
+    from_scratch: bool = False,
+) -> Replay:
     """Runs every load and every sync at its own moment, then reads what came of it.
 
     Args:
         session: dbt on an empty database, or on one that holds an earlier replay.
         timeline: what `prepare` returned.
         advance: called before each event with a text for a person.
+        from_scratch: the first sync rebuilds its sinks, whatever they hold.
     """
     replay = Replay()
+    first_sync = {"options": ["--full-refresh"], "vars": {"two_clocks_max_shrink": 1}} if from_scratch else {}
     ods_has_monday_grade = False
     for happening in timeline:
         at = happening["happens_at"].replace(tzinfo=timezone.utc)
@@ -108,7 +115,9 @@ def play(session: DbtSession, timeline: Sequence[dict[str, Any]], advance: Calla
             session.invoke(["run", "--select", *LOAD_MODELS], vars=now, check=True)
             ods_has_monday_grade = session.query(ODS_HAS_MONDAY_GRADE)[0]["found"] > 0
         elif happening["kind"] == "sync":
-            session.invoke(["run", "--select", *SYNC_MODELS], vars=now, check=True)
+            arguments = ["run", "--select", *SYNC_MODELS, *first_sync.get("options", [])]
+            session.invoke(arguments, vars={**now, **first_sync.get("vars", {})}, check=True)
+            first_sync = {}
         replay.events.append(Event(at, happening["kind"], _words(happening), ods_has_monday_grade))
 
     session.invoke(["run", "--select", "grade_outcomes"], vars=now, check=True)

@@ -154,7 +154,8 @@ select
         when outcomes.sync = 'crm_grades_lookback' then 'lookback_too_short'
         when outcomes.sync = 'crm_grades_after_load' and load_ends.rows_loaded = 0 then 'load_empty'
         when outcomes.sync = 'crm_grades_after_load' and outcomes.timemodified > load_ends.carried_to then 'load_behind'
-        when closing.ods_reached is null then 'ods_empty'
+        when closing.ods_reached is null
+            then case when outcomes.sync = 'crm_grades_data_clock' then 'no_clock' else 'ods_empty' end
         when outcomes.timemodified > closing.ods_reached and closing.watermark_to > closing.ods_reached
             then case when outcomes.sync = 'crm_grades_data_clock' then 'future_row' else 'closed_ahead' end
         when outcomes.timemodified = closing.watermark_to then 'tie'

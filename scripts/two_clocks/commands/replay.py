@@ -37,6 +37,7 @@ REASONS = {
     "future_row": "the window was closed at {closed_to}, when the ODS reached only to {reached_then}: "
     "a row dated {furthest_then} had made min(now, max) the wall clock",
     "ods_empty": "the window was closed at {closed_to}, when the ODS was empty",
+    "no_clock": "the window was closed at {closed_to}, when the ODS was empty: min(now, nothing) is the wall clock",
     "lookback_too_short": "the load of {shown_at} first showed it, {delay} after the change; "
     "the next run looked back only to {first_seen_from}",
     "load_behind": "the load confirmed at {closed_to} carried data only to {load_carried_to}",
@@ -91,7 +92,7 @@ def command(
     """
     check_writable(json_file)
     with open_session(project_dir.resolve(), profiles_dir, target) as session:
-        replay, repeats = play_all(session, repeat)
+        replay, repeats = play_all(session, repeat, from_scratch=profiles_dir is not None)
 
     show_timeline(replay)
     show_losses(replay)
@@ -118,13 +119,13 @@ def open_session(project_dir: Path, profiles_dir: Path | None, target: str | Non
         )
 
 
-def play_all(session: DbtSession, repeat: int) -> tuple[Replay, list[dict[str, Any]]]:
+def play_all(session: DbtSession, repeat: int, from_scratch: bool) -> tuple[Replay, list[dict[str, Any]]]:
     """The replay, and for each repetition what it changed."""
     console.note("Loading the scenario ...")
     timeline = scenario.prepare(session)
     repeats = []
     with console.progress("Replaying", total=len(timeline) * (repeat + 1)) as advance:
-        replay = scenario.play(session, timeline, advance)
+        replay = scenario.play(session, timeline, advance, from_scratch)
         for _ in range(repeat):
             before, (written_before, read_before) = scenario.contents(session), scenario.ledger_writes(session)
             scenario.play(session, timeline, advance)
