@@ -3,14 +3,16 @@
 #   bootstrap duckdb          # the command line and dbt for DuckDB
 #   bootstrap dev postgres    # several extras of pyproject.toml at once
 #
-# A stamp, keyed by pyproject.toml and the interpreter, makes the second run free: no pip, no network.
-#   TWO_CLOCKS_PYTHON   the interpreter to build with (default: the first of python3, python3.13 .. python3.10 that fits)
-#   TWO_CLOCKS_VENV     where the environment lives (default: .venv in the clone)
+# A stamp, keyed by what is asked for and the interpreter, makes the second run free: no pip, no network.
+#   TWO_CLOCKS_PYTHON       the interpreter to build with (default: the first of python3, python3.13 .. python3.10 that fits)
+#   TWO_CLOCKS_VENV         where the environment lives (default: .venv in the clone)
+#   TWO_CLOCKS_CONSTRAINTS  pip's constraints (default: scripts/constraints.txt)
 
 set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 VENV="${TWO_CLOCKS_VENV:-$ROOT/.venv}"
+CONSTRAINTS="${TWO_CLOCKS_CONSTRAINTS:-$ROOT/scripts/constraints.txt}"
 export ROOT VENV
 
 # dbt and its adapters report home unless told otherwise; a local demo has nothing to report.
@@ -33,9 +35,10 @@ find_python() {
 
 # One word that changes when the requirements or the interpreter change.
 fingerprint() {
-  "$1" - "$ROOT/pyproject.toml" <<'PYTHON'
+  "$1" - "$ROOT/pyproject.toml" "$CONSTRAINTS" <<'PYTHON'
 import hashlib, pathlib, sys
-print(hashlib.sha256(pathlib.Path(sys.argv[1]).read_bytes() + sys.version.encode()).hexdigest()[:16])
+asked_for = b"".join(pathlib.Path(name).read_bytes() for name in sys.argv[1:])
+print(hashlib.sha256(asked_for + sys.version.encode()).hexdigest()[:16])
 PYTHON
 }
 
@@ -61,7 +64,8 @@ bootstrap() {
     # Everything that was asked for, not only what is missing: pip then resolves one consistent set.
     extras="$(IFS=,; echo "$*")"
     echo "Installing two-clocks[$extras] into $VENV ..." >&2
-    "$python" -m pip install --quiet --disable-pip-version-check --editable "$ROOT[$extras]" >&2 || {
+    "$python" -m pip install --quiet --disable-pip-version-check --constraint "$CONSTRAINTS" \
+      --editable "$ROOT[$extras]" >&2 || {
       echo "The packages could not be installed; see the lines above." >&2
       return 2
     }
