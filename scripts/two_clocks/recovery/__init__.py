@@ -1,0 +1,1 @@
+"""Finding what fell into the gap, and bringing it back: what reconcile, backfill and repair share."""
