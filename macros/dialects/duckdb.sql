@@ -25,7 +25,7 @@
 
 {% macro duckdb__watermark_to_utc(expression, kind, units, time_zone) %}
   {% if kind == 'integer' %}
-    {{ return('make_timestamp(cast(' ~ expression ~ ' * ' ~ 1000000 // units ~ ' as bigint))') }}
+    {{ return('make_timestamp(cast(' ~ expression ~ ' as bigint) * ' ~ 1000000 // units ~ ')') }}
   {% elif kind == 'timestamptz' %}
     {{ return("(" ~ expression ~ " at time zone 'UTC')") }}
   {% endif %}
@@ -44,13 +44,13 @@
 {% endmacro %}
 
 {% macro duckdb__shift_back(expression, amount, kind, units, time_zone, type) %}
-  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' - ' ~ amount * (units or 1) ~ ')') }}{% endif %}
+  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' - cast(' ~ amount * (units or 1) ~ ' as bigint))') }}{% endif %}
   {% if kind == 'date' %}{{ return('(' ~ expression ~ ' - ' ~ (amount + 86399) // 86400 ~ ')') }}{% endif %}
   {{ return('cast(' ~ two_clocks._before_clock_change(expression, kind, time_zone) ~ ' - to_seconds(' ~ amount ~ ') as ' ~ type ~ ')') }}
 {% endmacro %}
 
 {% macro duckdb__shift_forward(expression, amount, kind, units, type) %}
-  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' + ' ~ amount * (units or 1) ~ ')') }}{% endif %}
+  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' + cast(' ~ amount * (units or 1) ~ ' as bigint))') }}{% endif %}
   {% if kind == 'date' %}{{ return('(' ~ expression ~ ' + ' ~ (amount + 86399) // 86400 ~ ')') }}{% endif %}
   {{ return('cast(' ~ expression ~ ' + to_seconds(' ~ amount ~ ') as ' ~ type ~ ')') }}
 {% endmacro %}

@@ -49,7 +49,7 @@
 {% endmacro %}
 
 {% macro postgres__shift_back(expression, amount, kind, units, time_zone, type) %}
-  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' - ' ~ amount * (units or 1) ~ ')') }}{% endif %}
+  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' - cast(' ~ amount * (units or 1) ~ ' as bigint))') }}{% endif %}
   {% if kind == 'date' %}{{ return('(' ~ expression ~ ' - ' ~ (amount + 86399) // 86400 ~ ')') }}{% endif %}
   {{ return(two_clocks._before_clock_change(expression, kind, time_zone) ~ " - interval '" ~ amount ~ " seconds'") }}
 {% endmacro %}
@@ -68,7 +68,7 @@
 {% endmacro %}
 
 {% macro postgres__shift_forward(expression, amount, kind, units, type) %}
-  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' + ' ~ amount * (units or 1) ~ ')') }}{% endif %}
+  {% if kind == 'integer' %}{{ return('(' ~ expression ~ ' + cast(' ~ amount * (units or 1) ~ ' as bigint))') }}{% endif %}
   {% if kind == 'date' %}{{ return('(' ~ expression ~ ' + ' ~ (amount + 86399) // 86400 ~ ')') }}{% endif %}
   {{ return('(' ~ expression ~ " + interval '" ~ amount ~ " seconds')") }}
 {% endmacro %}

@@ -78,7 +78,7 @@
 {% macro _count_before_full_refresh(book, cut) %}
   {% if cut.kind == 'full_refresh' and 'rows_before' not in book and config.get('materialized') == 'incremental' %}
     {% set existing = load_cached_relation(this) %}
-    {% do book.update({'max_shrink': two_clocks._read_share(two_clocks._setting(none, 'max_shrink', 0.1)),
+    {% do book.update({'max_shrink': cut.request.max_shrink,
         'rows_before': two_clocks._one_value('select count(*) from ' ~ this) | int if existing.type == 'table' else 0}) %}
   {% endif %}
 {% endmacro %}

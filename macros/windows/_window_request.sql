@@ -41,6 +41,7 @@
       'data_clock': data_clock,
       'time_zone': time_zone,
       'now': two_clocks._replayed_now(),
+      'max_shrink': two_clocks._read_share(two_clocks._setting(none, 'max_shrink', 0.1)),
       'backfill': two_clocks._backfill_request()
   }) }}
 {% endmacro %}
