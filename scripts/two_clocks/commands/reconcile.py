@@ -28,18 +28,51 @@ NOT_COMPARED = {
 def comparison_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What to compare; `repair` takes the same."""
     for option in (
-        click.option("--epoch", type=click.Choice(["s", "ms", "us", "id"]), help="The unit of an integer watermark. Default: told from a sample."),
-        click.option("--time-zone", help="The zone of timestamps that are stored without one. Default: UTC, or the model's own."),
-        click.option("--until", metavar="MOMENT", help="Compare up to this watermark, or 'now'. Default: up to the target's own."),
-        click.option("--settle", metavar="DURATION", help="Leave out what is later than the target's watermark minus this, such as '2h'."),
-        click.option("--column", "columns", multiple=True, help="Compare this column too, to find updates that kept their watermark. May be repeated."),
-        click.option("--map", "names", multiple=True, metavar="TARGET=SOURCE", help="A column that is called otherwise in the source, or SQL for it. May be repeated."),
+        click.option(
+            "--epoch",
+            type=click.Choice(["s", "ms", "us", "id"]),
+            help="The unit of an integer watermark. Default: told from a sample.",
+        ),
+        click.option(
+            "--time-zone", help="The zone of timestamps that are stored without one. Default: UTC, or the model's own."
+        ),
+        click.option(
+            "--until", metavar="MOMENT", help="Compare up to this watermark, or 'now'. Default: up to the target's own."
+        ),
+        click.option(
+            "--settle",
+            metavar="DURATION",
+            help="Leave out what is later than the target's watermark minus this, such as '2h'.",
+        ),
+        click.option(
+            "--column",
+            "columns",
+            multiple=True,
+            help="Compare this column too, to find updates that kept their watermark. May be repeated.",
+        ),
+        click.option(
+            "--map",
+            "names",
+            multiple=True,
+            metavar="TARGET=SOURCE",
+            help="A column that is called otherwise in the source, or SQL for it. May be repeated.",
+        ),
         click.option("--target-watermark", help="The watermark's column in the target. Default: as in the source."),
-        click.option("--watermark", help="The column of the source that says when a row was last changed, or SQL for it."),
+        click.option(
+            "--watermark", help="The column of the source that says when a row was last changed, or SQL for it."
+        ),
         click.option("--unique-key", multiple=True, help="A column of the target's key. May be repeated."),
         click.option("--target-relation", help="Two relations: the one that should hold the rows."),
-        click.option("--source", help="Two relations, or a model: the relation that the rows come from, such as ods.grade_grades."),
-        click.option("--select", "select", multiple=True, help="Models, as dbt selects them. Default: every windowed model. May be repeated."),
+        click.option(
+            "--source",
+            help="Two relations, or a model: the relation that the rows come from, such as ods.grade_grades.",
+        ),
+        click.option(
+            "--select",
+            "select",
+            multiple=True,
+            help="Models, as dbt selects them. Default: every windowed model. May be repeated.",
+        ),
     ):
         command = option(command)
     return command
@@ -47,7 +80,14 @@ def comparison_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(name="reconcile")
 @comparison_options
-@click.option("--keys", "shown_keys", type=click.IntRange(min=0), default=SHOWN_KEYS, show_default=True, help="How many keys to print; --json has all.")
+@click.option(
+    "--keys",
+    "shown_keys",
+    type=click.IntRange(min=0),
+    default=SHOWN_KEYS,
+    show_default=True,
+    help="How many keys to print; --json has all.",
+)
 @options_for_dbt
 @common_options
 def command(
@@ -122,9 +162,13 @@ def _pair_of_relations(
         raise CannotRun("--select and --target-relation exclude each other: a model has a target of its own.")
     for option, value in (("--source", source), ("--unique-key", unique_key), ("--watermark", watermark)):
         if not value:
-            raise CannotRun(f"Two relations are compared by key and watermark, so --target-relation needs {option} too.")
+            raise CannotRun(
+                f"Two relations are compared by key and watermark, so --target-relation needs {option} too."
+            )
     arguments = {**overrides, "target": _relation(session, target_relation), "target_is_name": True}
-    return Pair(f"{source} -> {target_relation}", {name: value for name, value in arguments.items() if value is not None})
+    return Pair(
+        f"{source} -> {target_relation}", {name: value for name, value in arguments.items() if value is not None}
+    )
 
 
 def _words(select: Sequence[str]) -> list[str]:
@@ -135,7 +179,9 @@ def _mapping(names: Sequence[str]) -> dict[str, str] | None:
     pairs = [name.partition("=") for name in names]
     for target_name, equals, source_name in pairs:
         if not (target_name.strip() and equals and source_name.strip()):
-            raise CannotRun(f"--map is {target_name + equals + source_name!r}; write TARGET=SOURCE, such as grade_id=id.")
+            raise CannotRun(
+                f"--map is {target_name + equals + source_name!r}; write TARGET=SOURCE, such as grade_id=id."
+            )
     return {target_name.strip(): source_name.strip() for target_name, _, source_name in pairs} or None
 
 
@@ -162,7 +208,9 @@ def show(found: Reconciliation, shown_keys: int) -> None:
     verdict = (
         "equal"
         if found.is_equal
-        else ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what in ("missing", "stale", "orphaned"))
+        else ", ".join(
+            f"{count:,} {what}" for what, count in counts.items() if count or what in ("missing", "stale", "orphaned")
+        )
     )
     console.heading(f"{console.safe(found.pair.name)}: {verdict}")
     compared = found.totals["source_compared"], found.totals["target_compared"]
@@ -173,7 +221,9 @@ def show(found: Reconciliation, shown_keys: int) -> None:
     )
     for name, count in found.not_compared().items():
         if count:
-            console.note(f"Not compared: {count:,} {'row' if count == 1 else 'rows'} of the source {NOT_COMPARED[name]}.")
+            console.note(
+                f"Not compared: {count:,} {'row' if count == 1 else 'rows'} of the source {NOT_COMPARED[name]}."
+            )
     if found.is_equal:
         return
     _show_windows(found)
@@ -188,7 +238,9 @@ def _show_windows(found: Reconciliation) -> None:
         [
             [
                 reason,
-                f"[{tidy(window['window_from']) or 'the beginning'}, {tidy(window['window_to'])}]" if window else "none",
+                f"[{tidy(window['window_from']) or 'the beginning'}, {tidy(window['window_to'])}]"
+                if window
+                else "none",
                 tidy(window.get("wall_clock")) or "",
                 f"{len(group):,}",
                 min(difference.spoken for difference in group),
@@ -208,8 +260,11 @@ def _show_keys(found: Reconciliation, shown_keys: int) -> None:
             [
                 difference.what,
                 *difference.key,
-                tidy(difference.source_utc or difference.source_watermark) or "nothing" if difference.what in LOST else "nothing",
-                tidy(difference.target_utc or difference.target_watermark) or ("nothing" if difference.what == "missing" else "NULL"),
+                tidy(difference.source_utc or difference.source_watermark) or "nothing"
+                if difference.what in LOST
+                else "nothing",
+                tidy(difference.target_utc or difference.target_watermark)
+                or ("nothing" if difference.what == "missing" else "NULL"),
                 difference.reason or "",
             ]
             for difference in shown

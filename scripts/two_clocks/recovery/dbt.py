@@ -44,11 +44,15 @@ def _read_vars(context: click.Context, parameter: click.Parameter, value: str | 
     except yaml.YAMLError:
         read = None
     if not isinstance(read, dict):
-        raise CannotRun(f"--vars is {value!r}, which cannot be read; write a mapping such as '{{two_clocks_now: 2024-06-09T01:00:00Z}}'.")
+        raise CannotRun(
+            f"--vars is {value!r}, which cannot be read; write a mapping such as '{{two_clocks_now: 2024-06-09T01:00:00Z}}'."
+        )
     return read
 
 
-def open_session(project_dir: Path, profiles_dir: Path | None, target: str | None, dbt_vars: Mapping[str, Any]) -> DbtSession:
+def open_session(
+    project_dir: Path, profiles_dir: Path | None, target: str | None, dbt_vars: Mapping[str, Any]
+) -> DbtSession:
     return DbtSession(project_dir, profiles_dir, target, vars=dbt_vars, artifacts=False)
 
 
@@ -73,7 +77,9 @@ def refusal(message: str) -> CannotRun:
         return CannotRun(sentence[0].upper() + sentence[1:])
     locked = _LOCKED_FILE.search(message)
     if locked:
-        return CannotRun(f"Another process has the database file {locked['file']} open, and DuckDB lets one at a time: wait for it to end.")
+        return CannotRun(
+            f"Another process has the database file {locked['file']} open, and DuckDB lets one at a time: wait for it to end."
+        )
     return CannotRun(f"The database said: {_WHERE_IT_WAS_ASKED.sub('', message).strip()}")
 
 
@@ -131,7 +137,9 @@ def find_models(session: DbtSession, select: Sequence[str]) -> list[str]:
     )
     found = {json.loads(line)["unique_id"] for line in result.result or []}
     if not found:
-        raise CannotRun(f"No model of the project is selected by {' '.join(select)}: name one as in `dbt run --select`.")
+        raise CannotRun(
+            f"No model of the project is selected by {' '.join(select)}: name one as in `dbt run --select`."
+        )
     return in_dependency_order(session, found)
 
 
@@ -141,7 +149,9 @@ def find_windowed_models(session: DbtSession) -> list[str]:
     found = {
         node.unique_id
         for node in session.manifest.nodes.values()
-        if node.resource_type == "model" and node.config.materialized == "incremental" and asks & set(node.depends_on.macros)
+        if node.resource_type == "model"
+        and node.config.materialized == "incremental"
+        and asks & set(node.depends_on.macros)
     }
     return in_dependency_order(session, found)
 
@@ -172,10 +182,16 @@ def in_dependency_order(session: DbtSession, unique_ids: set[str]) -> list[str]:
 
 
 def _parents(session: DbtSession) -> dict[str, list[str]]:
-    return {node.unique_id: list(node.depends_on.nodes) for node in session.manifest.nodes.values() if hasattr(node, "depends_on")}
+    return {
+        node.unique_id: list(node.depends_on.nodes)
+        for node in session.manifest.nodes.values()
+        if hasattr(node, "depends_on")
+    }
 
 
-def open_model(session: DbtSession, unique_id: str, full_refresh: bool = True, vars: Mapping[str, Any] | None = None) -> Model:
+def open_model(
+    session: DbtSession, unique_id: str, full_refresh: bool = True, vars: Mapping[str, Any] | None = None
+) -> Model:
     """Compiles one model, which reads its clocks and writes nothing.
 
     Args:
@@ -188,14 +204,20 @@ def open_model(session: DbtSession, unique_id: str, full_refresh: bool = True, v
     node = session.manifest.nodes[unique_id]
     selector = "fqn:" + ".".join(node.fqn)
     try:
-        result = session.invoke(["compile", "--select", selector, *(["--full-refresh"] if full_refresh else [])], vars=vars, check=True)
+        result = session.invoke(
+            ["compile", "--select", selector, *(["--full-refresh"] if full_refresh else [])], vars=vars, check=True
+        )
     except CannotRun as error:
         raise refusal(error.message) from error
     compiled = result.result.results[0].node
     key = compiled.config.unique_key or ()
     book = _run_book(session, unique_id)
     windows = tuple(_window(stream, cut) for stream, cut in book.items())
-    is_full = full_refresh and not any(cut["kind"] == "incremental" for cut in book.values()) and compiled.config.full_refresh is not False
+    is_full = (
+        full_refresh
+        and not any(cut["kind"] == "incremental" for cut in book.values())
+        and compiled.config.full_refresh is not False
+    )
     return Model(
         unique_id=unique_id,
         name=node.name,

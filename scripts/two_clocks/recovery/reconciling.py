@@ -59,7 +59,11 @@ class Difference:
 
     @property
     def spoken(self) -> str:
-        utc, value = (self.target_utc, self.target_watermark) if self.what == "orphaned" else (self.source_utc, self.source_watermark)
+        utc, value = (
+            (self.target_utc, self.target_watermark)
+            if self.what == "orphaned"
+            else (self.source_utc, self.source_watermark)
+        )
         return tidy(utc or value) or "none"
 
 
@@ -85,7 +89,10 @@ class Reconciliation:
         return {what: counted[what] for what in WHATS}
 
     def as_json(self) -> dict[str, Any]:
-        ordered = sorted(self.differences, key=lambda difference: comparable(difference.source_utc or difference.target_utc, difference.watermark))
+        ordered = sorted(
+            self.differences,
+            key=lambda difference: comparable(difference.source_utc or difference.target_utc, difference.watermark),
+        )
         return {
             "name": self.pair.name,
             "model": self.pair.model.unique_id if self.pair.model else None,
@@ -102,7 +109,11 @@ class Reconciliation:
             "latest": ordered[-1].watermark if ordered else None,
             "not_compared": self.not_compared(),
             "windows": [
-                {"reason": reason, **{name: window.get(name) for name in ("window_id", "window_from", "window_to", "wall_clock")}, "keys": len(group)}
+                {
+                    "reason": reason,
+                    **{name: window.get(name) for name in ("window_id", "window_from", "window_to", "wall_clock")},
+                    "keys": len(group),
+                }
                 for reason, window, group in self.by_window()
             ],
             "keys": [
@@ -120,7 +131,9 @@ class Reconciliation:
 
     def not_compared(self) -> dict[str, int]:
         """Rows of the source that were left out, by reason."""
-        later, unmarked, future, keyless = (self.totals[f"source_{name}"] for name in ("later", "unmarked", "future", "keyless"))
+        later, unmarked, future, keyless = (
+            self.totals[f"source_{name}"] for name in ("later", "unmarked", "future", "keyless")
+        )
         if self.uneligible:
             unmarked, future = int(self.uneligible["unmarked"]), int(self.uneligible["future"])
         return {"later_than_compared": later, "null_watermark": unmarked, "future": future, "null_key": keyless}
@@ -144,11 +157,17 @@ def pairs_of_model(session: DbtSession, unique_id: str, overrides: Mapping[str, 
     model = open_model(session, unique_id)
     given = {name: value for name, value in overrides.items() if value is not None and value != ()}
     if model.materialized not in ("incremental", "table"):
-        raise CannotRun(f"Model {model.name} is a {model.materialized} and keeps no rows of its own: there is nothing that could be lost.")
+        raise CannotRun(
+            f"Model {model.name} is a {model.materialized} and keeps no rows of its own: there is nothing that could be lost."
+        )
     if not target_exists(session, model):
-        raise CannotRun(f"The table of model {model.name}, {plain(model.relation)}, does not exist yet: run the model first.")
+        raise CannotRun(
+            f"The table of model {model.name}, {plain(model.relation)}, does not exist yet: run the model first."
+        )
     if not model.unique_key and "unique_key" not in given:
-        raise CannotRun(f"Model {model.name} declares no unique_key: name the column that tells one row from another with --unique-key.")
+        raise CannotRun(
+            f"Model {model.name} declares no unique_key: name the column that tells one row from another with --unique-key."
+        )
     if "source" not in given and not model.reads_everything:
         raise CannotRun(
             f"Model {model.name} is set to full_refresh: false, so dbt never shows the SQL that reads everything: "
@@ -211,7 +230,11 @@ def _step(session: DbtSession, step: str, arguments: Mapping[str, Any]) -> list[
 
 
 def _totals(buckets: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    names = [f"{side}_{name}" for side in ("source", "target") for name in ("compared", "later", "future", "unmarked", "keyless")]
+    names = [
+        f"{side}_{name}"
+        for side in ("source", "target")
+        for name in ("compared", "later", "future", "unmarked", "keyless")
+    ]
     return {name: int(buckets[0][name]) if buckets else 0 for name in names}
 
 
@@ -248,7 +271,11 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
     is_id = found.clocks["epoch"] == "id"
     reach = found.clocks["next_from"] if is_id else found.clocks["next_from_utc"]
 
-    lost = sorted((_mark(difference, is_id), place) for place, difference in enumerate(found.differences) if difference.what != "orphaned")
+    lost = sorted(
+        (_mark(difference, is_id), place)
+        for place, difference in enumerate(found.differences)
+        if difference.what != "orphaned"
+    )
     marks = [mark for mark, _ in lost]
     last_window: dict[int, Mapping[str, Any]] = {}
     unexplained = len(lost)
