@@ -236,25 +236,25 @@ def test_an_argument_beats_a_var(project: Project) -> None:
     assert project.last_window()["window_from"] == datetime(2024, 6, 3, 7, 30)
 
 
-@pytest.mark.parametrize(
-    ("lookback", "seconds"),
-    [
-        ("48 hours", 172800),
-        ("2 days", 172800),
-        ("1 day", 86400),
-        ("90 minutes", 5400),
-        ("30 seconds", 30),
-        ("1 week", 604800),
-        (3600, 3600),
-        ("3600", 3600),
-        (0, 0),
-        ("0 hours", 0),
-    ],
-)
-def test_a_lookback_may_be_written_as_text_or_in_seconds(project: Project, lookback: object, seconds: int) -> None:
+def test_a_lookback_may_be_written_as_text_or_in_seconds(project: Project) -> None:
     project.feed((1, "a", "2024-06-03 09:00"))
-    project.run(now="2024-06-03T12:00:00Z", lookback=lookback)
-    assert project.last_window()["lookback_seconds"] == seconds
+    ways = {
+        "48 hours": 172800,
+        "2 days": 172800,
+        "1 day": 86400,
+        "90 minutes": 5400,
+        "30 seconds": 30,
+        "1 week": 604800,
+        3600: 3600,
+        "7200": 7200,
+        0: 0,
+        "0 hours": 0,
+    }
+    read = {}
+    for written in ways:
+        project.run(now="2024-06-03T12:00:00Z", lookback=written)
+        read[written] = project.last_window()["lookback_seconds"]
+    assert read == ways
 
 
 def test_window_gives_its_ends_and_its_predicate_to_sql_of_ones_own(project: Project) -> None:

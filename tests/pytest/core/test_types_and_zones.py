@@ -54,21 +54,27 @@ TYPES = {
 }
 
 
-@pytest.fixture(params=TYPES.values(), ids=TYPES.keys())
+@pytest.fixture(params=TYPES)
 def watermark(request: pytest.FixtureRequest, project: Project) -> WatermarkType:
-    kind: WatermarkType = request.param
+    kind = TYPES[request.param]
     project.source("typed", {"id": "integer", "note": "varchar(50)", "changed_at": kind.sql})
     project.model("sink", kind.model())
     return kind
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/Chicago", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    ("watermark", "zone"),
+    [
+        *[(name, "America/Chicago") for name in TYPES],
+        *[(name, zone) for name in ("timestamp", "timestamptz", "date") for zone in ("UTC", "Asia/Tokyo")],
+    ],
+    indirect=["watermark"],
+)
 def test_C41_every_type_of_watermark_works_end_to_end_in_every_sessions_zone(
     project: Project, watermark: WatermarkType, zone: str
 ) -> None:
     """C40 and C41: ties, late rows, rows not due, and a ledger in UTC."""
-    project.warehouse.set_session_zone(zone)
-    project.save_profile()
+    project.set_session_zone(zone)
     last, step = datetime(2024, 6, 3), watermark.step
     watermark.feed(project, (1, "a", last - 20 * step), (2, "b", last), (99, "not due", last + timedelta(days=9)))
     project.run(now="2024-06-03T02:00:00Z", lookback="30 days")
@@ -185,11 +191,9 @@ def test_the_unit_of_an_epoch_may_be_told(project: Project, unit: str, per_secon
 def test_C40_a_date_is_due_by_the_utc_calendar_whatever_the_sessions_zone(
     project: Project, zone: str, now: str, due: list[int]
 ) -> None:
-    TYPES["date"].model()
     project.source("typed", {"id": "integer", "note": "varchar(50)", "changed_at": "date"})
     project.model("sink", TYPES["date"].model())
-    project.warehouse.set_session_zone(zone)
-    project.save_profile()
+    project.set_session_zone(zone)
     project.feed((1, "third", "2024-06-03"), (2, "fourth", "2024-06-04"), table="typed")
     project.run(now=now, lookback=0)
 

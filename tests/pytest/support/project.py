@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Mapping, Sequence
@@ -82,12 +83,12 @@ class Run:
 
 
 class Project:
+    _manifests: dict[str, Any] = {}
+
     def __init__(self, warehouse: Warehouse, directory: Path) -> None:
         self.warehouse = warehouse
         self.directory = directory
         self._tables: dict[str, str] = {}
-        self._manifest: Any = None
-        self._manifest_key: str | None = None
         self.save_profile()
 
     # ---- the files ----
@@ -121,6 +122,12 @@ class Project:
         file = self.directory / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+
+    def set_session_zone(self, zone: str) -> None:
+        """Every session that dbt opens from now on has this time zone."""
+        self.manifest()  # a zone changes nothing in what was parsed, but dbt would parse all of it again
+        self.warehouse.set_session_zone(zone)
+        self.save_profile()
 
     def configure(self, **settings: Any) -> None:
         """Change keys of dbt_project.yml; `vars` is merged."""
@@ -189,21 +196,26 @@ class Project:
         ]
         if variables:
             command += ["--vars", yaml.safe_dump(dict(variables), default_flow_style=True, width=10**6)]
-        run.result = dbtRunner(manifest=self.manifest() if manifest else None, callbacks=[listen]).invoke(command)
+        runner = dbtRunner(manifest=self.manifest() if manifest else None, callbacks=[listen])
+        # in a thread, because dbt inspects each frame of the stack it is called on, and pytest's is deep
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            run.result = thread.submit(runner.invoke, command).result()
         self.warehouse.after_dbt()
         return run
 
     def manifest(self) -> Any:
-        """The parsed project: parsed again only when a file has changed."""
-        digest = hashlib.sha256()
+        """The parsed project. Projects with the same files share it: parsing costs more than running."""
+        digest = hashlib.sha256(f"{self.warehouse.engine} {self.warehouse.profile['schema']}".encode())
         for file in sorted(self.directory.rglob("*")):
-            if file.is_file() and file.suffix in (".sql", ".yml", ".csv") and "target" not in file.parts:
-                digest.update(str(file).encode() + file.read_bytes())
-        if digest.hexdigest() != self._manifest_key:
+            place = file.relative_to(self.directory)
+            if file.suffix in (".sql", ".yml", ".csv") and file.name != "profiles.yml" and place.parts[0] != "target":
+                digest.update(str(place).encode() + file.read_bytes())
+        key = digest.hexdigest()
+        if key not in self._manifests:
             run = self.dbt("parse", manifest=False)
             assert run.result.success, run.errors()
-            self._manifest, self._manifest_key = run.result.result, digest.hexdigest()
-        return self._manifest
+            self._manifests[key] = run.result.result
+        return self._manifests[key]
 
     def attempt(
         self,
