@@ -180,7 +180,7 @@ class Judge:
     @property
     def has_key(self) -> bool:
         """Whether what is read twice is stored once."""
-        if self.report.strategy in KEYLESS_STRATEGIES:
+        if self.report.strategy in KEYLESS_STRATEGIES or "Replacing" in str(self.config.get("engine", "")):
             return True
         return bool(self.report.unique_key) and self.report.strategy != "append"
 
@@ -394,7 +394,7 @@ class Judge:
         maximum = f"(select max({term.name}) from {{{{ this }}}})"
         if not partition and self._self_made(term, bound, source):
             pass
-        elif not partition:
+        elif not partition and not term.table:
             self._carried(term, bound, source)
         guarded = all(t.guarded for t in terms) or bound.guarded_by_or or self._guarded_in_template(terms)
         if not guarded and self.reading.dialect not in NO_NULL_MAXIMUM:
@@ -450,7 +450,15 @@ class Judge:
         if not walls:
             return False
         whole = not any(t.kind in {"column", "source_max"} for t in made)
-        if whole:
+        if not whole and not any(t.how in {"fallback", "greatest"} or t.guarded for t in walls):
+            return False
+        reach = max((-t.offset if t.offset is not None else DAY) for t in bound.terms("target"))
+        if reach > 0:
+            message = (
+                f"The model fills {term.name} from the wall clock and then asks for rows from {as_span(reach)} before its greatest value. The window starts at the "
+                f"time of the last run, not at the last row seen: what becomes visible later than {as_span(reach)} is never read."
+            )
+        elif whole:
             message = (
                 f"The model fills {term.name} from the wall clock and then asks for rows after its greatest value. The window's start is the time of the "
                 f"last run, not the last row seen: whatever became visible later with an earlier time is never read."
@@ -461,7 +469,8 @@ class Judge:
                 f"run, past rows that are not yet visible."
             )
         change = "Keep the source's own change time in the model under its own name, and take the maximum of that, minus a look-back."
-        self._add("TC05", "high" if whole else "medium", LOSES if whole else AT_RISK, message, change, source)
+        loses = whole and reach <= 0
+        self._add("TC05", "high" if loses or (whole and reach < DAY) else "medium", LOSES if loses else AT_RISK, message, change, source)
         return True
 
     def _wall_made_target(self, term: Term) -> bool:
@@ -714,9 +723,9 @@ class Judge:
             report.lower_bound = self._shown(chosen)
             term = next((t for t in chosen.value if t.kind in {"target", "wall", "source_max"}), None)
             if term is not None and term.kind != "wall":
-                report.lookback = "none" if not _looks_back(chosen) else as_span(term.offset) if term.offset != 0 else "to the start of its day"
+                report.lookback = "none" if not _looks_back(chosen) else as_span(term.offset) if term.offset != 0 else "to the start of its period"
             elif term is not None:
-                report.lookback = f"{as_span(term.offset)}, counted from the wall clock"
+                report.lookback = f"{as_span(term.offset)}, counted from the wall clock" if term.offset != 0 else "none"
             if not report.findings and term is not None:
                 report.reason = "The window starts where the target ends, a look-back earlier." if term.kind == "target" else ""
             if term is None and not report.findings:
@@ -757,11 +766,31 @@ class Judge:
 
     def _shown(self, bound: Bound) -> str:
         assert self.rendered is not None and self.reading is not None
+        written = self._written(bound)
+        if written:
+            return written
         try:
             text = bound.node.sql(dialect=self.reading.dialect or None)
         except (SqlglotError, RecursionError, ValueError):
             text = bound.node.sql()
         return show(text, self.rendered.notebook)[:200]
+
+    def _written(self, bound: Bound) -> str:
+        """The comparison as it stands in the file; empty where that is not one piece of text."""
+        assert self.rendered is not None
+        ends = [part.meta["end"] for part in bound.node.walk() if part.meta.get("end") is not None]
+        if not ends or bound.position < 0 or self.rendered.trouble:
+            return ""
+        start, last = self.rendered.source_offset(bound.position), max(ends)
+        end = self.rendered.source_offset(last) + 1
+        if not self.rendered.is_literal(last):
+            closed = self.node.text.find("}}", end)
+            end = closed + 2 if closed >= 0 else end
+        text = self.node.text[start:end]
+        line = self.node.text[end : end + 60].split("\n")[0]
+        while text.count("(") > text.count(")") and line and line[0] in ") ":
+            text, line = text + line[0], line[1:]
+        return " ".join(text.split()) if 0 < end - start < 300 and text.count("(") == text.count(")") else ""
 
     # the end -----------------------------------------------------------------------------------------------------------
 
@@ -814,7 +843,7 @@ def _looks_back(bound: Bound) -> bool:
         if term.offset is None or term.offset < 0:
             return True
         row_trunc = max((t.trunc for t in bound.row), default=0.0)
-        if term.trunc > row_trunc and term.name.lower() != "_dbt_max_partition":
+        if (term.trunc > row_trunc or (term.trunc and not bound.strict)) and term.name.lower() != "_dbt_max_partition":
             return True
     return False
 

@@ -143,7 +143,7 @@ def _environment() -> _Environment:
     environment.filters |= {
         "int": _number(int),
         "float": _number(float),
-        "string": _kept,
+        "string": lambda value: value if isinstance(value, (Symbol, Unknown)) else str(value),
         "as_text": _kept,
         "as_bool": _kept,
         "as_native": _kept,
@@ -152,6 +152,8 @@ def _environment() -> _Environment:
         "tojson": str,
         "fromjson": _kept,
     }
+    # What nobody knows counts as not given: that is the usual run.
+    environment.tests["none"] = lambda value: value is None or isinstance(value, Unknown)
     environment.globals.pop("lipsum", None)
     return environment
 
@@ -313,18 +315,20 @@ class Session:
             def __call__(self, *args: Any, **kwargs: Any) -> str:
                 return config(*args, **kwargs)
 
-        def variable(name: Any = "", default: Any = None, **kwargs: Any) -> Any:
+        def variable(name: Any = "", *defaults: Any, **named: Any) -> Any:
             known = self.surroundings.variables
             if str(name) in known:
-                return known[str(name)]
-            return default if default is not None else unknown(f"var('{name}')")
+                value = known[str(name)]
+                return self.evaluate(value) if isinstance(value, str) and "{{" in value else value
+            given = [*defaults, *named.values()]
+            return given[0] if given else unknown(f"var('{name}')")
 
         class Variables(Callables):
             def __call__(self, *args: Any, **kwargs: Any) -> Any:
                 return variable(*args, **kwargs)
 
-        def env_var(name: Any = "", default: Any = None) -> Any:
-            return default if default is not None else unknown(f"env_var('{name}')")
+        def env_var(name: Any = "", *defaults: Any) -> Any:
+            return defaults[0] if defaults else unknown(f"env_var('{name}')")
 
         def ref(*args: Any, **kwargs: Any) -> Relation:
             return Relation(notebook, Meaning("relation", str(args[-1]) if args else "ref()", sql="ref"))
