@@ -64,7 +64,7 @@ bootstrap() {
     # Everything that was asked for, not only what is missing: pip then resolves one consistent set.
     extras="$(IFS=,; echo "$*")"
     echo "Installing two-clocks[$extras] into $VENV ..." >&2
-    "$python" -m pip install --quiet --disable-pip-version-check --constraint "$CONSTRAINTS" \
+    "$python" -m pip install --no-compile --quiet --disable-pip-version-check --constraint "$CONSTRAINTS" \
       --editable "$ROOT[$extras]" >&2 || {
       echo "The packages could not be installed; see the lines above." >&2
       return 2

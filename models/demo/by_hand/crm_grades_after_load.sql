@@ -23,9 +23,8 @@ select
     this_window.watermark_to as synced_until
 from {{ source('ods', 'grade_grades') }} as gg
 cross join this_window
-where
-    gg.timemodified <= this_window.watermark_to
-    {% if is_incremental() %}
-        -- without a new load the two ends are equal, and the run does nothing
-        and gg.timemodified > (select max(sink.synced_until) from {{ this }} as sink)
-    {% endif %}
+where gg.timemodified <= this_window.watermark_to
+{% if is_incremental() %}
+    -- without a new load the two ends are equal, and the run does nothing
+    and gg.timemodified > (select max(sink.synced_until) from {{ this }} as sink)
+{% endif %}

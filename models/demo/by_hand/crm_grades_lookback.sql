@@ -15,8 +15,7 @@ select
     gg.timemodified,
     {{ two_clocks._epoch_now() }} as synced_until
 from {{ source('ods', 'grade_grades') }} as gg
-where
-    gg.timemodified <= {{ two_clocks._epoch_now() }}
-    {% if is_incremental() %}
-        and gg.timemodified > (select max(sink.synced_until) from {{ this }} as sink) - {{ overlap_seconds }}
-    {% endif %}
+where gg.timemodified <= {{ two_clocks._epoch_now() }}
+{% if is_incremental() %}
+    and gg.timemodified > (select max(sink.synced_until) from {{ this }} as sink) - {{ overlap_seconds }}
+{% endif %}

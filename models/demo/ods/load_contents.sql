@@ -1,4 +1,4 @@
-{#- Every row that any load ever showed. In life nobody keeps this; the demo needs it to know what could have been delivered. -#}
+{#- Every row that any load ever showed. In life nobody keeps this; the demo must know what could be delivered. -#}
 {{ config(materialized='view') }}
 
 with versions_at_load as (

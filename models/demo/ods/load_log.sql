@@ -6,6 +6,13 @@ select
     loads.scheduled_at,
     loads.loaded_at,
     loads.data_through,
-    (select count(*) from {{ ref('load_contents') }} as contents where contents.load_id = loads.load_id) as rows_loaded
+    count(contents.id) as rows_loaded
 from {{ ref('ods_loads') }} as loads
+left join {{ ref('load_contents') }} as contents
+    on loads.load_id = contents.load_id
 where loads.loaded_at <= {{ two_clocks._utc_now() }}
+group by
+    loads.load_id,
+    loads.scheduled_at,
+    loads.loaded_at,
+    loads.data_through

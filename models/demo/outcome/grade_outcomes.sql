@@ -30,7 +30,9 @@ with shown_versions as (
 newest_versions as (
     select
         shown_versions.*,
-        row_number() over (partition by grade_id order by timemodified desc) as age
+        row_number() over (
+            partition by shown_versions.grade_id order by shown_versions.timemodified desc
+        ) as age
     from shown_versions
 ),
 

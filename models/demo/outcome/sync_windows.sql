@@ -33,8 +33,9 @@ sinks as (
         select
             '{{ sync }}' as sync,
             {{ 'max(sink.synced_until)' if sync in overlap_of else 'cast(null as bigint)' }} as synced_until,
-            max(case when monday.grade_id = sink.grade_id and monday.timemodified <= sink.timemodified then 1 else 0 end)
-                as has_monday_grade
+            max(
+                case when monday.grade_id = sink.grade_id and monday.timemodified <= sink.timemodified then 1 else 0 end
+            ) as has_monday_grade
         from {{ ref(sync) }} as sink
         cross join {{ ref('monday_grade') }} as monday
         {{ 'union all' if not loop.last }}
