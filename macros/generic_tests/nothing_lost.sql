@@ -22,6 +22,6 @@
   {% if two_clocks._nothing_to_judge() %}
     {{ two_clocks._no_findings_sql() }}
   {% else %}
-    {{ two_clocks.lost_rows_sql(model, source_relation, unique_key, watermark, target_watermark, columns, source_columns, source_filter, orphans, until, settle, time_zone, epoch, buckets) }}
+    {{ two_clocks._nothing_lost_sql(model, source_relation, unique_key, watermark, target_watermark, columns, source_columns, source_filter, orphans, until, settle, time_zone, epoch, buckets) }}
   {% endif %}
 {% endtest %}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from support.engines import SOURCE_SCHEMA
-from support.project import FEED, SINK, Project, Run
+
+from support.project import Project, Run
 
 
 class Guarded:

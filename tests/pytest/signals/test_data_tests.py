@@ -37,11 +37,11 @@ def store(guarded: Guarded, *tests: object, **settings: object) -> None:
 @pytest.mark.parametrize("name", CLOCKS)
 def test_the_age_of_every_kind_of_watermark_is_right(guarded: Guarded, name: str) -> None:
     data_type, value, more = CLOCKS[name]
-    guarded.project.source("typed", {"id": "integer", "at": data_type})
-    guarded.project.feed((1, value), table="typed", columns=("id", "at"))
-    guarded.project.feed((2, None), table="typed", columns=("id", "at"))
+    guarded.project.source("typed", {"id": "integer", "stamp": data_type})
+    guarded.project.feed((1, value), table="typed", columns=("id", "stamp"))
+    guarded.project.feed((2, None), table="typed", columns=("id", "stamp"))
     hours = AGES[name]
-    asked = {"relation": "source('ods', 'typed')", "watermark": "at", **more}
+    asked = {"relation": "source('ods', 'typed')", "watermark": "stamp", **more}
 
     guarded.guard({"data_clock_fresh": {**asked, "max_age": f"{hours} hours"}})
     assert guarded.check(now=NOW).passed
@@ -50,7 +50,7 @@ def test_the_age_of_every_kind_of_watermark_is_right(guarded: Guarded, name: str
     verdict = guarded.check(now=NOW)
     assert verdict.failures == 1
     assert "the data clock is" in verdict.said and "S is 2024-06-03" in verdict.said
-    assert "column at" in verdict.said
+    assert "column stamp" in verdict.said
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,13 @@ def test_C26_one_null_watermark_in_a_hundred_is_counted(guarded: Guarded) -> Non
 def test_watermark_valid_for_every_kind(guarded: Guarded, name: str) -> None:
     data_type, value, more = CLOCKS[name]
     ahead = {"epoch s": 1717502400, "epoch ms": 1717502400000, "epoch us": 1717502400000000, "date": "2024-06-04"}
-    guarded.project.source("typed", {"id": "integer", "at": data_type})
+    guarded.project.source("typed", {"id": "integer", "stamp": data_type})
     guarded.project.model("typed_sink", "{{ config(materialized='table', post_hook=[]) }} select * from {{ source('ods', 'typed') }}", "plain")
-    guarded.project.feed((1, value), table="typed", columns=("id", "at"))
+    guarded.project.feed((1, value), table="typed", columns=("id", "stamp"))
     guarded.run(NOW)
-    guarded.guard({"watermark_valid": {"column_name": "at", **more}}, model="typed_sink")
+    guarded.guard({"watermark_valid": {"column_name": "stamp", **more}}, model="typed_sink")
     assert guarded.check(now=NOW).passed
-    guarded.project.feed((2, ahead.get(name, "2024-06-04 14:00")), (3, None), table="typed", columns=("id", "at"))
+    guarded.project.feed((2, ahead.get(name, "2024-06-04 14:00")), (3, None), table="typed", columns=("id", "stamp"))
     guarded.run(NOW)
     assert guarded.check(now=NOW).failures == 2
 

@@ -24,7 +24,7 @@ CLOCKS: dict[str, tuple[str, Any, str, int]] = {
 }
 
 
-def watch(project: Project, watermark: str = "at", more: str = "", table: str = "typed") -> None:
+def watch(project: Project, watermark: str = "stamp", more: str = "", table: str = "typed") -> None:
     sources = yaml.safe_load((project.directory / "models/sources.yml").read_text())
     for entry in sources["sources"][0]["tables"]:
         entry.pop("config", None)
@@ -57,8 +57,8 @@ def test_C66_the_age_is_right_for_every_kind_of_watermark(project: Project, name
     if zone != "UTC":
         project.warehouse.set_session_zone(zone)
         project.save_profile()
-    project.source("typed", {"id": "integer", "at": data_type})
-    project.feed((1, value), (2, None), table="typed", columns=("id", "at"))
+    project.source("typed", {"id": "integer", "stamp": data_type})
+    project.feed((1, value), (2, None), table="typed", columns=("id", "stamp"))
     watch(project, more=more)
     run = freshness(project)
     if name == "small epoch":
@@ -71,8 +71,8 @@ def test_C66_the_age_is_right_for_every_kind_of_watermark(project: Project, name
 @pytest.mark.parametrize("data_type", ["timestamp", "timestamp with time zone", "date", "bigint"])
 @pytest.mark.parametrize("rows", [[], [(1, None), (2, None)]])
 def test_C66_no_clock_is_stale_never_fresh(project: Project, data_type: str, rows: list) -> None:
-    project.source("typed", {"id": "integer", "at": data_type})
-    project.feed(*rows, table="typed", columns=("id", "at"))
+    project.source("typed", {"id": "integer", "stamp": data_type})
+    project.feed(*rows, table="typed", columns=("id", "stamp"))
     watch(project)
     run = freshness(project)
     assert str(only(run).status) == "error"
@@ -81,8 +81,8 @@ def test_C66_no_clock_is_stale_never_fresh(project: Project, data_type: str, row
 
 @pytest.mark.parametrize(("now", "status"), [("2024-06-04T09:00:00Z", "pass"), ("2024-06-04T11:00:00Z", "warn"), ("2024-06-05T11:00:00Z", "error")])
 def test_the_status_follows_the_age(project: Project, now: str, status: str) -> None:
-    project.source("typed", {"id": "integer", "at": "timestamp"})
-    project.feed((1, "2024-06-03 10:00"), table="typed", columns=("id", "at"))
+    project.source("typed", {"id": "integer", "stamp": "timestamp"})
+    project.feed((1, "2024-06-03 10:00"), table="typed", columns=("id", "stamp"))
     watch(project)
     run = freshness(project, now)
     assert str(only(run).status) == status
@@ -90,14 +90,14 @@ def test_the_status_follows_the_age(project: Project, now: str, status: str) -> 
 
 
 def test_a_future_row_does_not_make_a_source_fresh(project: Project) -> None:
-    project.source("typed", {"id": "integer", "at": "timestamp"})
-    project.feed((1, "2024-05-01 10:00"), (2, "2031-01-01 00:00"), table="typed", columns=("id", "at"))
+    project.source("typed", {"id": "integer", "stamp": "timestamp"})
+    project.feed((1, "2024-05-01 10:00"), (2, "2031-01-01 00:00"), table="typed", columns=("id", "stamp"))
     watch(project)
     assert str(only(freshness(project)).status) == "error"
 
 
 def test_against_the_engines_own_clock(project: Project) -> None:
-    project.source("typed", {"id": "integer", "at": "timestamp with time zone"})
+    project.source("typed", {"id": "integer", "stamp": "timestamp with time zone"})
     project.warehouse.execute("""insert into "ods"."typed" select 1, current_timestamp - interval '3 hours'""")
     watch(project)
     run = freshness(project, now=None)
@@ -106,7 +106,7 @@ def test_against_the_engines_own_clock(project: Project) -> None:
 
 
 def test_a_view_and_an_expression(project: Project) -> None:
-    project.source("typed", {"id": "integer", "at": "timestamp"})
+    project.source("typed", {"id": "integer", "stamp": "timestamp"})
     project.warehouse.execute("""create table ods.base (id integer, made timestamp, "changedAt" timestamp)""")
     project.warehouse.execute("insert into ods.base values (1, '2024-06-03 10:00', null)")
     project.warehouse.execute('drop table "ods"."typed"')
@@ -116,15 +116,15 @@ def test_a_view_and_an_expression(project: Project) -> None:
 
 
 def test_a_condition_picks_the_rows(project: Project) -> None:
-    project.source("typed", {"id": "integer", "at": "timestamp"})
-    project.feed((1, "2024-06-01 10:00"), (2, "2024-06-03 10:00"), table="typed", columns=("id", "at"))
+    project.source("typed", {"id": "integer", "stamp": "timestamp"})
+    project.feed((1, "2024-06-01 10:00"), (2, "2024-06-03 10:00"), table="typed", columns=("id", "stamp"))
     watch(project, more=", filter='id = 1'")
     assert abs(only(freshness(project)).age - 50 * HOUR) < 5
 
 
 def test_an_id_is_refused_with_the_way_out(project: Project) -> None:
-    project.source("typed", {"id": "integer", "at": "timestamp"})
-    project.feed((1, "2024-06-01 10:00"), table="typed", columns=("id", "at"))
+    project.source("typed", {"id": "integer", "stamp": "timestamp"})
+    project.feed((1, "2024-06-01 10:00"), table="typed", columns=("id", "stamp"))
     watch(project, watermark="id")
     run = freshness(project)
     assert not run.result.success

@@ -101,7 +101,7 @@ def test_a_backfill_in_pieces_closes_a_range_too(guarded: Guarded) -> None:
 def test_a_full_refresh_closes_a_range(guarded: Guarded) -> None:
     guarded.guard("windows_contiguous")
     jumped(guarded)
-    guarded.run("2024-06-06T12:00:00Z", variables={"two_clocks_max_shrink": 1}, full_refresh=True)
+    guarded.project.run("--full-refresh", now="2024-06-06T12:00:00Z", variables={"two_clocks_max_shrink": 1})
     assert guarded.check().passed
 
 

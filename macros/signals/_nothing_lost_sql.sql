@@ -2,7 +2,7 @@
   The findings of nothing_lost. While a test runs, the checksums are asked for here, so that keys are only read where they differ; compile
   shows the whole comparison as one statement.
 -#}
-{% macro lost_rows_sql(rows, source_relation, unique_key, watermark, target_watermark, columns, source_columns, source_filter, orphans, until, settle, time_zone, epoch, buckets) %}
+{% macro _nothing_lost_sql(rows, source_relation, unique_key, watermark, target_watermark, columns, source_columns, source_filter, orphans, until, settle, time_zone, epoch, buckets) %}
   {%- set place = two_clocks._place_of(none) -%}
   {%- if not two_clocks._is_there(none) -%}
     {{ return(two_clocks._finding_sql('there is no such table, so nothing of its source is in it', place, 'build it first')) }}
