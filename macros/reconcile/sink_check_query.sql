@@ -1,11 +1,13 @@
 {#-
   Is it safe to read something into this table twice? One row: rows with a NULL in the key, keys that stand in more than one row.
-  What to look at comes in the var two_clocks_sink: relation, unique_key (a list) and name, for messages.
+  What to look at comes in the var two_clocks_sink: relation (with
+  is_name: to be looked up), unique_key (a list) and name, for messages.
 -#}
 {% macro sink_check_query() %}
   {% if not execute %}{{ return('select 1 as one') }}{% endif %}
   {% set sink = var('two_clocks_sink') %}
-  {% set columns = two_clocks._columns_of_query(sink.relation) %}
+  {% set relation = two_clocks._relation_by_name(sink.relation) if sink.get('is_name') else sink.relation %}
+  {% set columns = two_clocks._columns_of_query(relation) %}
   {% set keys = [] %}
   {% for name in sink.unique_key %}
     {% set column = two_clocks._find_column(columns, name) %}
@@ -14,7 +16,7 @@
     {% endif %}
     {% do keys.append(adapter.quote(column.name)) %}
   {% endfor %}
-  {{ return(two_clocks.sink_check_sql(sink.relation, keys)) }}
+  {{ return(two_clocks.sink_check_sql(relation, keys)) }}
 {% endmacro %}
 
 {% macro sink_check_sql(relation, keys) %}

@@ -93,7 +93,7 @@ def run_plans(session: DbtSession, plans: Sequence[Plan], restart: bool) -> list
     """Model after model in dependency order: a model begins when those it reads from are complete."""
     document = []
     with ExitStack() as stack:
-        locks = [stack.enter_context(only_one(session, plan.model)) for plan in plans]
+        locks = [stack.enter_context(only_one(session, plan.model.name, plan.model.relation)) for plan in plans]
         for planned, lock in zip(plans, locks, strict=True):
             # what is finished is asked under the lock: nobody else finishes chunks now
             plan = planned if restart else resume(session, planned)

@@ -80,7 +80,7 @@ def plan_backfill(session: DbtSession, unique_id: str, lower: str, upper: str, c
         CannotRun: with one sentence why this model cannot be backfilled over this range.
     """
     model = open_for_backfill(session, unique_id, lower, upper)
-    check_sink(session, model)
+    check_sink(session, model.name, model.relation, model.unique_key)
     return with_expected_rows(session, model, _cut(session, model, chunk))
 
 
@@ -115,22 +115,22 @@ def bounds_as_vars(lower: str, upper: str) -> dict[str, str]:
     return {"two_clocks_backfill_from": lower, "two_clocks_backfill_to": upper}
 
 
-def check_sink(session: DbtSession, model: Model) -> None:
+def check_sink(session: DbtSession, name: str, relation: str, unique_key: Sequence[str], is_name: bool = False) -> None:
     """The seed's third step before its fourth: a sweep over a sink that is not idempotent makes a bad night worse.
 
     Raises:
         CannotRun: the key holds NULLs or repeats.
     """
-    sink = {"relation": model.relation, "unique_key": list(model.unique_key), "name": model.name}
+    sink = {"relation": relation, "unique_key": list(unique_key), "name": name, "is_name": is_name}
     found = ask(session, "{{ two_clocks.sink_check_query() }}", {"two_clocks_sink": sink})[0]
-    key = ", ".join(model.unique_key)
+    key = ", ".join(unique_key)
     if int(found["repeated_keys"]):
         raise CannotRun(
-            f"{int(found['repeated_keys']):,} keys stand in more than one row of {plain(model.relation)} ({key}), so it is no idempotent sink: remove the copies or rebuild it before anything is read again."
+            f"{int(found['repeated_keys']):,} keys stand in more than one row of {plain(relation)} ({key}), so it is no idempotent sink: remove the copies or rebuild it before anything is read again."
         )
     if int(found["null_rows"]):
         raise CannotRun(
-            f"{int(found['null_rows']):,} rows of {plain(model.relation)} have a NULL in their unique_key ({key}), so it is no idempotent sink: fill or remove them before anything is read again."
+            f"{int(found['null_rows']):,} rows of {plain(relation)} have a NULL in their unique_key ({key}), so it is no idempotent sink: fill or remove them before anything is read again."
         )
 
 
@@ -143,7 +143,7 @@ def _cut(session: DbtSession, model: Model, chunk: str) -> list[Chunk]:
     )[0]
     kind, units = model.windows[0].kind, model.windows[0].units_per_second
     ends = [
-        (_point(window.clocks["window_from_value"], kind), _point(window.clocks["window_to_value"], kind))
+        (point(window.clocks["window_from_value"], kind), point(window.clocks["window_to_value"], kind))
         for window in model.windows
     ]
     lower, upper, slowest = min(end[0] for end in ends), max(end[1] for end in ends), min(end[1] for end in ends)
@@ -194,7 +194,7 @@ def with_expected_rows(session: DbtSession, model: Model, chunks: Sequence[Chunk
         }
         for row in ask(session, "{{ two_clocks.chunk_counts_query() }}", {"two_clocks_chunks": arguments}):
             expected[int(row["chunk"])] += int(row["rows_found"])
-    furthest = max(model.windows, key=lambda window: _point(window.clocks["window_to_value"], window.kind))
+    furthest = max(model.windows, key=lambda window: point(window.clocks["window_to_value"], window.kind))
     counted = tuple(replace(chunk, rows_expected=count) for chunk, count in zip(chunks, expected, strict=True))
     return Plan(model, furthest, counted)
 
@@ -202,7 +202,7 @@ def with_expected_rows(session: DbtSession, model: Model, chunks: Sequence[Chunk
 # --- the same moment in the words of a window, a literal, the ledger and a var -----------------------------------------
 
 
-def _point(text: str, kind: str) -> Point:
+def point(text: str, kind: str) -> Point:
     if kind == "integer":
         return int(text)
     if kind == "date":
@@ -242,13 +242,13 @@ def resume(session: DbtSession, plan: Plan) -> Plan:
     for row in ledger_of(session, plan.model):
         if row["kind"] != "backfill" or row["stream"] != plan.window.stream or row["window_to_value"] is None:
             continue
-        lower, upper = _point(row["window_from_value"], kind), _point(row["window_to_value"], kind)
+        lower, upper = point(row["window_from_value"], kind), point(row["window_to_value"], kind)
         if lower == plan.chunks[-1].lower:
             break
         if (lower, upper) not in numbers:
             continue
-        at = _point(row["finished_at"], "timestamp")
-        if (later or _point(row["asked_at"], "timestamp")) - at > RESUME_WITHIN:
+        at = point(row["finished_at"], "timestamp")
+        if (later or point(row["asked_at"], "timestamp")) - at > RESUME_WITHIN:
             break
         later = at
         finished_at = finished_at or row["finished_at"]

@@ -12,17 +12,17 @@ from typing import Any
 
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun
-from two_clocks.recovery.dbt import Model, ask
+from two_clocks.recovery.dbt import ask
 
 
 class Lock:
-    def __init__(self, model: Model, handle: Any, sql: str) -> None:
-        self.model, self.handle, self.sql = model, handle, sql
+    def __init__(self, name: str, handle: Any, sql: str) -> None:
+        self.name, self.handle, self.sql = name, handle, sql
 
     def take(self) -> None:
         if self.sql and not self._first_value(self.sql):
             raise CannotRun(
-                f"Another backfill or repair of {self.model.name} is running: wait until it has ended, then run this one again. Nothing was written."
+                f"Another backfill or repair of {self.name} is running: wait until it has ended, then run this one again. Nothing was written."
             )
 
     def check(self) -> None:
@@ -33,7 +33,7 @@ class Lock:
             self._first_value("select 1")
         except Exception as error:
             raise CannotRun(
-                f"The session that held the lock on {self.model.name} has ended, so another backfill may have begun: "
+                f"The session that held the lock on {self.name} has ended, so another backfill may have begun: "
                 "run the same command again, it goes on where this one stopped."
             ) from error
 
@@ -46,8 +46,8 @@ class Lock:
 
 
 @contextlib.contextmanager
-def only_one(session: DbtSession, model: Model) -> Iterator[Lock]:
-    """Holds the lock on a model's table for the length of the block.
+def only_one(session: DbtSession, name: str, relation: str) -> Iterator[Lock]:
+    """Holds the lock on a table for the length of the block; `name` is what a person calls it.
 
     Raises:
         CannotRun: somebody else holds it.
@@ -56,11 +56,11 @@ def only_one(session: DbtSession, model: Model) -> Iterator[Lock]:
         session,
         "{% if execute %}select {{ two_clocks.text_literal(two_clocks.backfill_lock_sql(var('two_clocks_place'))) }} as lock_sql"
         "{% else %}select 1 as lock_sql{% endif %}",
-        {"two_clocks_place": model.relation},
+        {"two_clocks_place": relation},
     )
     handle = _open_session()
     try:
-        lock = Lock(model, handle, rows[0]["lock_sql"])
+        lock = Lock(name, handle, rows[0]["lock_sql"])
         lock.take()
         yield lock
     finally:

@@ -38,6 +38,10 @@ class Pair:
         key = self.arguments["unique_key"]
         return [key] if isinstance(key, str) else list(key)
 
+    @property
+    def target(self) -> str:
+        return self.arguments["target"]
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -71,8 +75,9 @@ class Difference:
 class Reconciliation:
     pair: Pair
     clocks: Mapping[str, Any]
+    arguments: Mapping[str, Any]  # those of the pair, with the watermark up to which this comparison looked
     totals: Mapping[str, int]
-    buckets_differing: int
+    buckets: Sequence[int]  # that differ
     differences: Sequence[Difference]
     windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # those named by differences
     uneligible: Mapping[str, Any] = field(default_factory=dict)
@@ -103,7 +108,7 @@ class Reconciliation:
             "target_watermark": self.clocks["target_watermark"],
             "compared_up_to": self.clocks["upto"],
             "rows_compared": {"source": self.totals["source_compared"], "target": self.totals["target_compared"]},
-            "buckets_differing": self.buckets_differing,
+            "buckets_differing": len(self.buckets),
             "counts": self.counts(),
             "earliest": ordered[0].watermark if ordered else None,
             "latest": ordered[-1].watermark if ordered else None,
@@ -213,9 +218,9 @@ def reconcile(session: DbtSession, pair: Pair) -> Reconciliation:
     differing = [int(row["bucket"]) for row in buckets if row["differs"]]
     differences: list[Difference] = []
     if differing:
-        arguments["in_buckets"] = differing if len(differing) <= LISTED_BUCKETS else "all"
-        differences = [_difference(row, len(pair.unique_key)) for row in _step(session, "keys", arguments)]
-    found = Reconciliation(pair, clocks, totals, len(differing), differences)
+        looked_at = {**arguments, "in_buckets": differing if len(differing) <= LISTED_BUCKETS else "all"}
+        differences = [_difference(row, len(pair.unique_key)) for row in _step(session, "keys", looked_at)]
+    found = Reconciliation(pair, clocks, arguments, totals, differing, differences)
     if pair.window and "source" not in _overridden(pair):
         found = replace(found, uneligible=_uneligible(session, pair.window))
     return explain(session, found)

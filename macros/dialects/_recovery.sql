@@ -9,3 +9,15 @@
 {% macro postgres__backfill_lock_sql(relation) %}
   {{ return("select pg_try_advisory_lock(hashtextextended(" ~ two_clocks.text_literal('two_clocks backfill ' ~ two_clocks._plain_name(relation)) ~ ", 0))") }}
 {% endmacro %}
+
+
+{# the rows of a query put aside for the rest of a transaction #}
+{% macro set_aside_sql(name, sql) %}{{ return(adapter.dispatch('set_aside_sql', 'two_clocks')(name, sql)) }}{% endmacro %}
+
+{% macro default__set_aside_sql(name, sql) %}
+  {{ return('create or replace temporary table ' ~ name ~ ' as\n' ~ sql) }}
+{% endmacro %}
+
+{% macro postgres__set_aside_sql(name, sql) %}
+  {{ return('create temporary table ' ~ name ~ ' on commit drop as\n' ~ sql ~ ';\nanalyze ' ~ name ~ ';\nselect 1') }}
+{% endmacro %}
