@@ -79,9 +79,8 @@ def as_bool(value: Any, default: bool = False) -> bool:
     """A setting that is yes or no, however it is written."""
     if isinstance(value, bool):
         return value
-    if isinstance(value, str):
-        return value.strip().lower() in {"true", "yes", "1", "on"}
-    return default
+    known = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False, "": False}
+    return known.get(value.strip().lower(), default) if isinstance(value, str) else default
 
 
 def as_list(value: Any) -> list[Any]:
@@ -349,15 +348,29 @@ class Judge:
         assert self.reading is not None
         for bound in self.reading.bounds:
             walls = [term for term in bound.terms("wall") if term.how != "least"]
-            if bound.side != "upper" or not walls or bound.equality or not self._counts(bound) or not bound.incremental:
+            if bound.side != "upper" or not walls or bound.equality:
                 continue
             mine = [b for b in self.reading.bounds if b.side == "lower" and b.select is bound.select and self._same_column(b, bound)]
+            made = [f for f in self.report.findings if f.rule == "TC05"] if any(b.terms("target") for b in mine) else []
+            if made:
+                self._add(
+                    "TC01",
+                    made[0].severity,
+                    made[0].verdict,
+                    "The window ends at the wall clock, and the next one starts at that moment: a row that was not yet visible when the window closed is before the start "
+                    "of every later one.",
+                    made[0].change,
+                    self._source(bound),
+                )
+                continue
+            if not bound.incremental or not self._counts(bound):
+                continue
             if any(b.terms("wall") for b in mine):
                 continue  # told at its lower bound
             held = [b for b in mine if b.terms("target")]
             column = self._row_name(bound)
             if held:
-                if all(_looks_back(b) or not b.strict for b in held) or any(f.rule == "TC05" for f in self.report.findings):
+                if all(_looks_back(b) or not b.strict for b in held):
                     continue
                 self._add(
                     "TC01",
@@ -716,7 +729,11 @@ class Judge:
         chosen = next((b for b in lowers if b.terms("target")), None)
         chosen = chosen or next((b for b in lowers if b.terms("wall") and self._counts(b)), None)
         chosen = chosen or next((b for b in lowers if b.incremental), None)
-        uppers = [b for b in reading.bounds if b.side == "upper" and self._counts(b) and (b.incremental or b.terms("wall"))]
+        uppers = [
+            b
+            for b in reading.bounds
+            if b.side == "upper" and (b.incremental or b.terms("wall")) and (self._counts(b) or (chosen is not None and self._same_column(b, chosen)))
+        ]
         report.upper_bound = self._shown(uppers[0]) if uppers else "none: all that is visible"
         if chosen is not None:
             report.watermark = self._row_name(chosen)

@@ -100,7 +100,7 @@ class Project:
             own = declared.get(self.name)
             known |= {str(k): v for k, v in own.items()} if isinstance(own, dict) else {}
         known |= self.variables
-        return Surroundings(library, known, self.adapter, self.name)
+        return Surroundings(library, known, self.adapter, self.name, str(self.settings.get("profile") or ""))
 
     @cached_property
     def adapter(self) -> str:
@@ -217,17 +217,14 @@ class Project:
 
     def _filled(self, value: Any) -> Any:
         if isinstance(value, str) and "{" in value and ("{{" in value or "{%" in value):
-            session = Session(Surroundings(self._library_only(), _mapping(self.settings.get("vars")) | self.variables, self.adapter, self.name))
+            session = Session(self.surroundings)
             text = without_marks(session.evaluate(value)).strip()
-            if TOKEN.search(text):
+            if TOKEN.search(text) or session.notebook.unknown_names:
                 return value
             return {"true": True, "false": False, "none": None}.get(text.lower(), text)
         if isinstance(value, list):
             return [self._filled(part) for part in value[:1000]]
         return value
-
-    def _library_only(self) -> MacroLibrary:
-        return self.surroundings.library
 
     # nodes -----------------------------------------------------------------------------------------------------------
 

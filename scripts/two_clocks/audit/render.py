@@ -92,7 +92,9 @@ class _Environment(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        return isinstance(obj, (Symbol, Unknown)) or super().is_safe_attribute(obj, attr, value)
+        if isinstance(obj, (Symbol, Unknown, Callables)):
+            return not attr.startswith("__")
+        return super().is_safe_attribute(obj, attr, value)
 
     def is_safe_callable(self, obj: Any) -> bool:
         return isinstance(obj, (Symbol, Unknown, Callables)) or super().is_safe_callable(obj)
@@ -105,7 +107,10 @@ def _undefined(hint: Any = None, obj: Any = None, name: str | None = None, exc: 
     return Unknown(Notebook(), str(name or "an unknown name"))
 
 
-def _range(*args: Any) -> list[int]:
+def _range(*args: Any) -> list[Any]:
+    unknown = next((value for value in args if isinstance(value, (Symbol, Unknown))), None)
+    if unknown is not None:
+        return [unknown]  # some number of times; once stands for all
     try:
         numbers = range(*(int(value) for value in args))
     except (TypeError, ValueError):
@@ -211,6 +216,7 @@ class Surroundings:
     variables: dict[str, Any] = field(default_factory=dict)
     adapter: str = ""
     project_name: str = ""
+    profile: str = ""
 
 
 class Session:
@@ -274,8 +280,10 @@ class Session:
             try:
                 if self._depth > MAX_DEPTH:
                     raise TooMuch("its macros call each other without end")
-                module = template.make_module({"__session__": self, "__steps__": self._steps})
-                return getattr(module, key[1])(*args, **kwargs)
+                context = template.new_context({"__session__": self, "__steps__": self._steps})
+                for _ in template.root_render_func(context):
+                    pass
+                return context.vars[key[1]](*args, **kwargs)
             except ReturnValue as value:
                 return value.value
             finally:
@@ -345,6 +353,7 @@ class Session:
 
         this = Relation(notebook, Meaning("this", self.model))
         target = {"name": "prod", "target_name": "prod", "type": self.surroundings.adapter or "unknown", "threads": 4}
+        target["profile_name"] = self.surroundings.profile or "default"
         adapter = {
             "dispatch": self._dispatch,
             "quote": lambda name="": f'"{without_marks(name)}"',
@@ -542,29 +551,54 @@ def _flat(source: str, session: Session) -> str:
     def reading() -> bool:
         return all(entry[0] for entry in taken)
 
-    for found in re.finditer(r"\{#.*?#\}|\{%[-+]?(?P<tag>.*?)[-+]?%\}|\{\{[-+]?(?P<value>.*?)[-+]?\}\}|[^{]+|\{", source, re.S):
-        text, tag, value = found.group(0), found.group("tag"), found.group("value")
-        if tag is not None:
-            words = tag.split(None, 1)
+    for kind, start, text in _pieces(source):
+        if kind == "tag":
+            words = text.split(None, 1)
             name = words[0] if words else ""
-            if name in {"if", "for", "macro", "call", "filter"} or (name == "set" and "=" not in tag):
-                inside = bool(_ASKS_INCREMENTAL.search(tag)) and name == "if"
-                read = not (inside and re.search(r"\bnot\s+is_incremental", tag)) and name not in {"macro", "set", "call"}
+            if name in {"if", "for", "macro", "call", "filter"} or (name == "set" and "=" not in text):
+                inside = bool(_ASKS_INCREMENTAL.search(text)) and name == "if"
+                negated = bool(re.search(r"\bnot\s+is_incremental", text))
+                read = negated != session.incremental if inside else name not in {"macro", "set", "call"}
                 taken.append([read, read, inside])
                 out.append(INCREMENTAL_OPEN if inside else "")
             elif name in {"elif", "else"} and taken:
                 taken[-1][:2] = [not taken[-1][1], True]
             elif name.startswith("end") and taken:
                 out.append(INCREMENTAL_CLOSE if taken.pop()[2] else "")
-        elif text.startswith("{#"):
-            continue
         elif reading():
-            kind = "E" if value is not None else "D"
-            if value is not None:
-                shown = session.evaluate("{{" + value + "}}")
-                text = shown if not shown.startswith("{{") else session.notebook.token(Meaning("unknown", value.strip()[:60]))
-            out.append(f"{MARK_OPEN}{kind}{found.start()}{MARK_CLOSE}{text}")
+            if kind == "value":
+                shown = session.evaluate("{{" + text + "}}")
+                text = session.notebook.token(Meaning("unknown", text.strip()[:60])) if shown.startswith("{{") else shown
+            out.append(f"{MARK_OPEN}{'E' if kind == 'value' else 'D'}{start}{MARK_CLOSE}{text}")
     return "".join(out)
+
+
+def _pieces(source: str) -> Iterator[tuple[str, int, str]]:
+    """The template in pieces: (data, tag or value; where it starts; its text without the braces)."""
+    try:
+        tokens = list(ENVIRONMENT.lexer.tokeniter(source, None))
+    except jinja2.TemplateError:
+        pattern = r"\{#.*?#\}|\{%[-+]?(?P<tag>.*?)[-+]?%\}|\{\{[-+]?(?P<value>.*?)[-+]?\}\}|[^{]+|\{"
+        for found in re.finditer(pattern, source, re.S):
+            if not found.group(0).startswith("{#"):
+                kind = "tag" if found.group("tag") is not None else "value" if found.group("value") is not None else "data"
+                yield kind, found.start(), found.group(kind) if kind != "data" else found.group(0)
+        return
+    position = start = 0
+    inner: list[str] = []
+    for _, token, value in tokens:
+        at = max(source.find(value, position), position)
+        if token == "data":
+            yield "data", at, value
+        elif token in {"variable_begin", "block_begin"}:
+            start, inner = at, []
+        elif token == "variable_end":
+            yield "value", start, "".join(inner)
+        elif token == "block_end":
+            yield "tag", start, "".join(inner)
+        else:
+            inner.append(value)
+        position = at + len(value)
 
 
 def _unmark(text: str, notebook: Notebook, trouble: str) -> Rendered:
@@ -605,8 +639,3 @@ def line_and_column(source: str, offset: int) -> tuple[int, int]:
     starts = _line_starts(source)
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1] + 1
-
-
-def tokens(source: str) -> Iterator[tuple[int, str, str]]:
-    """Jinja's own tokens of a text."""
-    return ENVIRONMENT.lexer.tokeniter(source, None)

@@ -15,6 +15,7 @@ from typing import Any
 
 from two_clocks.audit.judge import Finding, Judge, Report, judge
 from two_clocks.audit.project import Node, Project, load_project, project_above, projects_below
+from two_clocks.audit.render import MacroLibrary, Surroundings
 from two_clocks.audit.rules import LOSES, NOT_JUDGED, SEVERITIES
 from two_clocks.audit.suggest import suggest
 from two_clocks.errors import CannotRun
@@ -100,17 +101,17 @@ def _judged(project: Project, nodes: list[Node], workers: int | None) -> Iterato
             yield _judge_in_time(node, project)
         return
     _ = project.surroundings, project.dialect  # read once, before the processes start
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=(project.surroundings.library.blocks, project.surroundings.variables, project.adapter, project.name, project.dialect)) as pool:
+    given = project.surroundings
+    start = (given.library.blocks, given.variables, given.adapter, given.project_name, given.profile, project.dialect)
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=start) as pool:
         yield from pool.map(_work, nodes, chunksize=16)
 
 
 _WORKER: dict[str, Any] = {}
 
 
-def _start(blocks: Any, variables: Any, adapter: str, name: str, dialect: str) -> None:
-    from two_clocks.audit.render import MacroLibrary, Surroundings
-
-    _WORKER["surroundings"] = Surroundings(MacroLibrary(blocks), variables, adapter, name)
+def _start(blocks: Any, variables: Any, adapter: str, name: str, profile: str, dialect: str) -> None:
+    _WORKER["surroundings"] = Surroundings(MacroLibrary(blocks), variables, adapter, name, profile)
     _WORKER["dialect"] = dialect
 
 

@@ -392,6 +392,8 @@ class Reader:
             number = next((term.offset for term in limit if term.kind == "literal"), None)
             term = next(term for term in age if term.kind == "age")
             scale = term.offset or 86400.0
+            if number is not None and abs(number) > 1000 and scale == 86400.0:
+                scale = 1.0
             wall = Term("wall", offset=None if number is None else -abs(number) * scale, position=term.position)
             row = tuple(part for part in age if part.kind == "column")
             first, second = row, (wall,)
@@ -921,8 +923,8 @@ class Reader:
         is_span, amount = self._span(node.expression)
         if is_span:
             terms = self.value(node.this, select, depth)
-            if isinstance(_unwrapped(node.expression), exp.Literal) and amount is not None:
-                amount *= _scale(node.this)
+            if self._number(node.expression) is not None and amount is not None:
+                amount *= _scale(node.this, amount)
             return tuple(term.moved(None if amount is None else sign * amount) for term in terms)
         if isinstance(node, exp.Add):
             is_span, amount = self._span(node.this)
@@ -1035,8 +1037,13 @@ def _is_row(value: Value) -> bool:
     return any(term.kind == "column" for term in value) and not any(term.kind in {"target", "source_max"} for term in value)
 
 
-def _scale(base: exp.Expression) -> float:
-    """What a bare number added to the expression counts: seconds for an epoch, days for a date."""
+def _scale(base: exp.Expression, number: float = 1.0) -> float:
+    """What a bare number added to the expression counts: seconds for an epoch, days for a date.
+
+    Nobody looks back a thousand days, and hardly anybody ten million seconds: a greater number counts something smaller.
+    """
+    if abs(number) > 1000:
+        return 0.001 if abs(number) >= 10_000_000 else 1.0
     text = base.sql().lower()
     if re.search(r"epoch_ms|milli|_ms\b", text):
         return 0.001
@@ -1050,10 +1057,15 @@ def _widest(bounds: list[Bound]) -> list[Bound]:
     for side, choose in (("lower", min), ("upper", max)):
         sided = [bound for bound in walls if bound.side == side]
         if sided:
-            bound = choose(sided, key=lambda bound: bound.terms("wall")[0].offset or 0.0)
+            bound = choose(sided, key=_reach)
             bound.equality = len(sided) == 1
             out.append(bound)
     return out
+
+
+def _reach(bound: Bound) -> float:
+    offset = bound.terms("wall")[0].offset
+    return float("-inf") if offset is None else offset
 
 
 def _unwrapped(node: exp.Expression) -> exp.Expression:

@@ -190,10 +190,11 @@ class Unknown(Undefined):
     __gt__ = __le__ = __ge__ = __contains__ = __lt__
 
     def __eq__(self, other: Any) -> bool:
+        self._notebook.unknown_names.add(self._path)
         return self is other
 
     def __ne__(self, other: Any) -> bool:
-        return self is not other
+        return not self == other
 
     def __hash__(self) -> int:
         return id(self)
