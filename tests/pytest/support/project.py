@@ -65,6 +65,7 @@ class Run:
     result: dbtRunnerResult
     messages: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
+    invocation_id: str = ""
 
     @property
     def text(self) -> str:
@@ -177,6 +178,7 @@ class Project:
         run = Run(result=None)  # type: ignore[arg-type]
 
         def listen(event: Any) -> None:
+            run.invocation_id = event.info.invocation_id
             if event.info.name in ("SQLQuery", "AdapterEventDebug"):
                 sql = getattr(event.data, "sql", None)
                 if sql:
