@@ -158,10 +158,14 @@ def carry_out(session: DbtSession, repairs: Sequence[Repair], deletes_orphans: b
 # --- showing ---------------------------------------------------------------------------------------------------------
 
 
+def _orphans(count: int) -> str:
+    return "1 orphan is" if count == 1 else f"{count:,} orphans are"
+
+
 def show_plan(one: Repair, deletes_orphans: bool) -> None:
     name = console.safe(one.before.pair.name)
     if one.orphans and not deletes_orphans:
-        console.note(f"{name}: {one.orphans:,} orphans are reported only; --delete-orphans deletes them.")
+        console.note(f"{name}: {_orphans(one.orphans)} reported only; --delete-orphans deletes them.")
     if one.ranges is None:
         if one.lost:
             console.note(f"{name}: {one.lost:,} rows will be upserted by key, and no others read or written.")
