@@ -42,6 +42,7 @@ class Finding:
     column: int = 1
     path: str = ""
     reason_to_ignore: str = ""
+    operator: int = -1  # the offset of a `>` that may safely become `>=`
 
 
 @dataclass
@@ -71,7 +72,7 @@ class Report:
         """For JSON."""
         out = asdict(self)
         for finding in out["findings"] + out["silenced"]:
-            finding.pop("offset")
+            del finding["offset"], finding["operator"]
         return out
 
 
@@ -427,6 +428,7 @@ class Judge:
                 f"Only rows with a {column} after the greatest one stored are read. A row with the same {column}, or one that becomes visible late, is skipped for good.",
                 f"Use `>=` and start a look-back before the maximum, with a unique key: `{column} >= {maximum}` minus two days.",
                 source,
+                self._operator(bound) if self.has_key else -1,
             )
         elif not looks_back and not bound.strict and not partition and not self._wall_made_target(term):
             self._add(
@@ -707,11 +709,29 @@ class Judge:
                 return at
         return 0
 
-    def _add(self, rule: str, severity: str, verdict: str, message: str, change: str, offset: int) -> None:
+    def _operator(self, bound: Bound) -> int:
+        """Where the comparison's own `>` or `<` stands in the file; -1 where that cannot be told for sure."""
+        assert self.rendered is not None
+        sign = "<" if isinstance(bound.node, exp.LT) else ">"
+        if not isinstance(bound.node, (exp.LT, exp.GT)) or bound.position < 0 or self.rendered.trouble:
+            return -1
+        ends = [part.meta["end"] for part in bound.node.this.walk() if part.meta.get("end") is not None]
+        starts = [part.meta["start"] for part in bound.node.expression.walk() if part.meta.get("start") is not None]
+        if not ends or not starts or max(ends) >= min(starts):
+            return -1
+        between = self.rendered.text[max(ends) + 1 : min(starts)]
+        found = list(re.finditer(rf"(?<![-=<>!]){sign}(?![=<>])", between))
+        position = max(ends) + 1 + found[0].start() if len(found) == 1 else -1
+        if position < 0 or not self.rendered.is_literal(position):
+            return -1
+        offset = self.rendered.source_offset(position)
+        return offset if self.node.text[offset : offset + 1] == sign else -1
+
+    def _add(self, rule: str, severity: str, verdict: str, message: str, change: str, offset: int, operator: int = -1) -> None:
         line, column = line_and_column(self.node.text, offset)
         same = next((f for f in self.report.findings if f.rule == rule and f.line == line), None)
         if same is None:
-            self.report.findings.append(Finding(rule, severity, verdict, message, change, offset, line, column, self.node.path))
+            self.report.findings.append(Finding(rule, severity, verdict, message, change, offset, line, column, self.node.path, operator=operator))
         elif VERDICTS.index(verdict) > VERDICTS.index(same.verdict):
             same.severity, same.verdict, same.message, same.change = severity, verdict, message, change
 

@@ -250,15 +250,26 @@ class Project:
                 config = {**self.config_of("snapshots", name, ()), "_relation": entry["relation"]}
                 yield Node(name, entry["_path"], "snapshot", "", config)
 
-    def _model(self, path: Path, folder: Path) -> Node:
-        text, trouble = read_text(path)
+    def nodes_of(self, path: Path, text: str) -> list[Node] | None:
+        """The nodes of one file whose text is at hand; None where the file is neither a model nor a snapshot of the project."""
+        path = path.resolve()
+        for folder in self.snapshot_folders:
+            if folder.resolve() in path.parents:
+                return list(self._snapshots(path, folder.resolve(), text))
+        for folder in self.model_folders:
+            if folder.resolve() in path.parents:
+                return [self._model(path, folder.resolve(), text)]
+        return None
+
+    def _model(self, path: Path, folder: Path, given: str | None = None) -> Node:
+        text, trouble = (given, "") if given is not None else read_text(path)
         folders = path.relative_to(folder).parts[:-1]
         kind = "python" if path.suffix.lower() == ".py" else "model"
         name = path.stem
         return Node(name, self.shown(path), kind, clean(text or ""), self.config_of("models", name, folders), trouble)
 
-    def _snapshots(self, path: Path, folder: Path) -> Iterator[Node]:
-        text, trouble = read_text(path)
+    def _snapshots(self, path: Path, folder: Path, given: str | None = None) -> Iterator[Node]:
+        text, trouble = (given, "") if given is not None else read_text(path)
         text = clean(text or "")
         folders = path.relative_to(folder).parts[:-1]
         blocks = list(re.finditer(r"\{%[-+]?\s*snapshot\s+(\w+)\s*[-+]?%\}.*?\{%[-+]?\s*endsnapshot\s*[-+]?%\}", text, re.S))
