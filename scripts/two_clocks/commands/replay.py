@@ -16,6 +16,7 @@ from two_clocks import console, scenario
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
 from two_clocks.private_database import TARGETS, private_database
+from two_clocks.recovery import final_act
 from two_clocks.scenario import PACKAGE_SYNC, SYNCS, Event, Outcome, Replay, Window
 
 HEADINGS = {
@@ -81,8 +82,16 @@ REASONS = {
     show_default=True,
     help="Replay this many times more over the result, and show what that changed.",
 )
+@click.option(
+    "--recover", is_flag=True, help="End with the recovery of what the wall clock lost: reconcile, repair, reconcile."
+)
 def command(
-    project_dir: Path, profiles_dir: Path | None, target: str | None, json_file: Path | None, repeat: int
+    project_dir: Path,
+    profiles_dir: Path | None,
+    target: str | None,
+    json_file: Path | None,
+    repeat: int,
+    recover: bool,
 ) -> None:
     """Replay the two-clock scenario and show what each way of syncing lost.
 
@@ -93,12 +102,14 @@ def command(
     check_writable(json_file)
     with open_session(project_dir.resolve(), profiles_dir, target) as session:
         replay, repeats = play_all(session, repeat, from_scratch=profiles_dir is not None)
+        show_timeline(replay)
+        show_losses(replay)
+        for number, changes in enumerate(repeats, start=2):
+            show_repeat(number, changes)
+        recovery = final_act.play(session, scenario.iso(replay.events[-1].at)) if recover else None
 
-    show_timeline(replay)
-    show_losses(replay)
-    for number, changes in enumerate(repeats, start=2):
-        show_repeat(number, changes)
-    write_json(json_file, {**as_json(replay), **({"repeats": repeats} if repeats else {})})
+    optional = {"repeats": repeats, "recovery": recovery}
+    write_json(json_file, {**as_json(replay), **{name: value for name, value in optional.items() if value}})
     raise SystemExit(EXIT_FOUND if replay.lost_by(PACKAGE_SYNC) else EXIT_FINE)
 
 
