@@ -3,11 +3,16 @@
   Called before a run reads its first window and by the views on the ledger; never by compile, docs or ls.
 -#}
 {% macro ensure_ledger() %}
-  {% set ledger = two_clocks.ledger_relation() %}
-  {% set state = graph.setdefault('two_clocks_ledger', {}).setdefault(invocation_id, {}) %}
+  {% do two_clocks.ensure_table(two_clocks.ledger_relation(), two_clocks.ledger_columns()) %}
+{% endmacro %}
+
+
+{# the same for any table that lives beside the ledger; `columns` maps names to kinds of ledger values #}
+{% macro ensure_table(relation, columns) %}
+  {% set state = graph.setdefault('two_clocks_ledger', {}).setdefault(invocation_id, {}).setdefault(relation.identifier, {}) %}
   {% if not state.get('ready') %}
-    {% if not two_clocks._ledger_exists(ledger) %}
-      {% do adapter.dispatch('make_ledger', 'two_clocks')(ledger, state) %}
+    {% if not two_clocks._ledger_exists(relation) %}
+      {% do adapter.dispatch('make_table', 'two_clocks')(relation, two_clocks.create_table_sql(relation, columns), state) %}
     {% endif %}
     {% do state.update({'ready': true}) %}
   {% endif %}
@@ -35,7 +40,7 @@
 {% endmacro %}
 
 
-{% macro default__make_ledger(ledger, state) %}
-  {% if not two_clocks._schema_exists(ledger) %}{% do adapter.create_schema(ledger) %}{% endif %}
-  {% do run_query(two_clocks.create_ledger_sql(ledger)) %}
+{% macro default__make_table(relation, create_sql, state) %}
+  {% if not two_clocks._schema_exists(relation) %}{% do adapter.create_schema(relation) %}{% endif %}
+  {% do run_query(create_sql) %}
 {% endmacro %}

@@ -33,8 +33,8 @@
 {% endmacro %}
 
 
-{% macro create_ledger_sql(ledger) %}
-  create table if not exists {{ ledger }} (
-    {% for name, kind in two_clocks.ledger_columns().items() %}{{ name }} {{ two_clocks._ledger_type(kind) }}{{ ', ' if not loop.last }}{% endfor %}
+{% macro create_table_sql(relation, columns) %}
+  create table if not exists {{ relation }} (
+    {% for name, kind in columns.items() %}{{ name }} {{ two_clocks._ledger_type(kind) }}{{ ', ' if not loop.last }}{% endfor %}
   )
 {% endmacro %}

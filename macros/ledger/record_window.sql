@@ -19,7 +19,7 @@
   {% endif %}
   {% set rows = [] %}
   {% for cut in cuts %}
-    {% do rows.append(two_clocks._ledger_row(cut, two_clocks._counts_of(book, loop.index0))) %}
+    {% do rows.append(two_clocks._ledger_row(cut, two_clocks._counts_of(book, loop.index0, two_clocks._settle_quarantine(cut)))) %}
   {% endfor %}
   {% set recorded = two_clocks._in_transaction(two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows)
       ~ ' returning ' ~ two_clocks._result_counts() | join(', ')).rows %}
@@ -47,13 +47,13 @@
 
 
 {# the counts of one window as SQL scalars; NULL where a strategy of somebody else's did the writing #}
-{% macro _counts_of(book, index) %}
-  {% if not book.get('batch') %}{{ return({}) }}{% endif %}
+{% macro _counts_of(book, index, quarantined) %}
+  {% if not book.get('batch') %}{{ return({'rows_quarantined': quarantined} if quarantined else {}) }}{% endif %}
   {% set batch, written = book.batch[index], book.written[index] %}
   {{ return({
-    'rows_extracted': batch.extracted, 'rows_inserted': written.inserted, 'rows_updated': written.updated,
+    'rows_extracted': batch.extracted + quarantined, 'rows_inserted': written.inserted, 'rows_updated': written.updated,
     'rows_unchanged': batch.unchanged, 'rows_stale': batch.stale, 'rows_superseded': batch.superseded,
-    'rows_late': batch.late, 'max_lateness_seconds': batch.max_lateness, 'rows_quarantined': 0}) }}
+    'rows_late': batch.late, 'max_lateness_seconds': batch.max_lateness, 'rows_quarantined': quarantined}) }}
 {% endmacro %}
 
 
@@ -61,7 +61,7 @@
 {% macro _ledger_row(cut, counts, status=none, message=none) %}
   {% set clocks, request = cut.clocks, cut.request %}
   {% set row = {
-    'window_id': local_md5(invocation_id ~ ' ' ~ cut.model ~ ' ' ~ (request.stream or '')), 'invocation_id': invocation_id,
+    'window_id': two_clocks._window_id(cut), 'invocation_id': invocation_id,
     'model': cut.model, 'target_relation': two_clocks._plain_name(cut.target_relation), 'source_relation': two_clocks._plain_name(request.relation),
     'stream': request.stream, 'kind': cut.kind, 'status': status or cut.status, 'message': message or cut.message,
     'watermark_column': request.watermark, 'lookback_seconds': request.lookback.amount,
@@ -74,6 +74,8 @@
   {{ return(row) }}
 {% endmacro %}
 
+
+{% macro _window_id(cut) %}{{ return(local_md5(invocation_id ~ ' ' ~ cut.model ~ ' ' ~ (cut.request.stream or ''))) }}{% endmacro %}
 
 {% macro _plain_name(relation) %}{{ return(relation | replace('"', '') | replace('`', '')) }}{% endmacro %}
 

@@ -47,6 +47,7 @@
 
   {% set reading = two_clocks._read_clocks(request) %}
   {% set cut = two_clocks._decide_window(request, reading) %}
+  {% do two_clocks._set_bad_rows_aside(cut) %}
   {% do book.windows.update({key: cut}) %}
   {% do book.update({'target_watermark': request.target_watermark}) %}
   {% if two_clocks._is_writing_command() %}
@@ -54,6 +55,7 @@
     {% do two_clocks._count_before_full_refresh(book, cut) %}
   {% endif %}
   {% do two_clocks._log_window(cut) %}
+  {% if two_clocks._is_writing_command() %}{% do two_clocks._check_bad_rows(cut) %}{% endif %}
   {{ return(cut) }}
 {% endmacro %}
 

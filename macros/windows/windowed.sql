@@ -11,5 +11,6 @@
 -#}
 {% macro windowed(relation, watermark, lookback=none, max_window=none, target_watermark=none, stream=none, target_filter=none, nulls='exclude', data_clock=none, time_zone=none) -%}
   {%- set cut = two_clocks.window(relation, watermark, lookback, max_window, target_watermark, stream, target_filter, nulls, data_clock, time_zone) -%}
-  {{- return('(select * from ' ~ relation ~ ' where ' ~ cut.predicate ~ ')') -}}
+  {%- set rows = 'select * from ' ~ relation ~ ' where ' ~ cut.predicate -%}
+  {{- return(two_clocks.fenced(rows) if cut.quarantine else '(' ~ rows ~ ')') -}}
 {%- endmacro %}
