@@ -119,6 +119,8 @@ class DbtSession:
         if not (self.project_dir / "dbt_project.yml").is_file():
             raise CannotRun(f"There is no dbt_project.yml in {self.project_dir}: name the project with --project-dir.")
 
+        if manifest:
+            _uncompile(manifest)
         with _dbt_output(self.quiet):
             runner = dbtRunner(manifest=manifest)
             result = runner.invoke([*self._global_options(), *arguments, *self._options(vars)])
@@ -144,6 +146,14 @@ class DbtSession:
         if all_vars:
             options += ["--vars", json.dumps(all_vars, default=str)]
         return options
+
+
+def _uncompile(manifest: Manifest) -> None:
+    """Forgets what an earlier command compiled: dbt would think that a node has its ephemeral parents inside already."""
+    for node in manifest.nodes.values():
+        if getattr(node, "extra_ctes_injected", False):
+            node.compiled, node.compiled_code = False, None
+            node.extra_ctes, node.extra_ctes_injected = [], False
 
 
 @contextmanager

@@ -251,7 +251,7 @@ class PostgresServer:
             **(identity.as_popen_arguments() if identity else {}),
         )
         if made.returncode:
-            raise CannotRun(f"PostgreSQL could not make its data directory: {_last_line(made.stderr)}.")
+            raise CannotRun(f"PostgreSQL could not make its data directory: {_last_words(made.stderr)}.")
 
     def _wait_until_ready(self, data: Path) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -261,7 +261,7 @@ class PostgresServer:
             if self._keeper is None or self._keeper.poll() is not None or self._failed():
                 break
             time.sleep(0.02)
-        raise CannotRun(f"PostgreSQL did not start: {_last_line(self._log())}.")
+        raise CannotRun(f"PostgreSQL did not start: {_last_words(self._log())}.")
 
     def _answers(self) -> bool:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -337,7 +337,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 
 
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    fatal = [line for line in lines if "FATAL:" in line or "error:" in line]
-    return (fatal or lines or ["it said nothing"])[-1].rstrip(".")
+def _last_words(log: str) -> str:
+    """The end of a log: the complaint, and the line before it that often says what it is about."""
+    lines = [line.strip().rstrip(".") for line in log.splitlines() if line.strip()]
+    return "; ".join(lines[-2:]) or "it said nothing"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,6 @@ def test_help_does_not_wait_for_dbt(environment: dict[str, str]) -> None:
         assert CliRunner().invoke(main, ["replay", "--help"]).exit_code == 0
         sys.exit("dbt" in sys.modules)
     """
-    import textwrap
-
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env=environment)
     assert done.returncode == 0
 

@@ -71,14 +71,14 @@ def test_what_cannot_be_parsed_is_one_sentence(
 
 
 def test_no_project_and_no_target_are_named(small_project: Path, tmp_path: Path) -> None:
-    with pytest.raises(CannotRun, match="no dbt_project.yml in"):
+    with pytest.raises(CannotRun, match=r"no dbt_project\.yml in"):
         DbtSession(tmp_path).invoke(["run"])
     with pytest.raises(CannotRun, match="'nowhere'"):
         DbtSession(small_project, small_project, "nowhere", target_path=small_project / "target").invoke(["run"])
 
 
 def test_a_query_that_the_database_refuses_is_one_sentence(session: DbtSession) -> None:
-    with pytest.raises(CannotRun, match="a query could not run: .*no_such_table") as caught:
+    with pytest.raises(CannotRun, match=r"a query could not run: .*no_such_table") as caught:
         session.query("select * from no_such_table")
     assert "\n" not in caught.value.message
 
