@@ -81,7 +81,7 @@ def details(audit: Audit, report: Report) -> list[str]:
     lines += [f"{safe(report.path)}: {safe(note)}" for note in report.notes]
     if report.diff:
         lines.append("  A diff that mends it (apply in the project's folder with: patch -p1, or git apply):")
-        lines += [f"  {safe(line)}" for line in report.diff.splitlines()]
+        lines += [f"  {_safe_but_tabs(line)}" for line in report.diff.splitlines()]
     return lines
 
 
@@ -226,10 +226,14 @@ def as_markdown(audits: list[Audit]) -> str:
 
 
 def _fenced(text: str) -> list[str]:
-    lines = [safe(line) for line in text.splitlines()]
+    lines = [_safe_but_tabs(line) for line in text.splitlines()]
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}diff", *lines, fence, ""]
+
+
+def _safe_but_tabs(line: str) -> str:
+    return "\t".join(safe(part) for part in line.split("\t"))
 
 
 def escaped(text: object) -> str:

@@ -425,7 +425,7 @@ class Judge:
                 "TC03",
                 "medium",
                 AT_RISK,
-                f"Only rows with a {column} after the greatest one stored are read. A row with the same {column}, or one that becomes visible late, is skipped for good.",
+                f"Only rows whose {column} is after the greatest one stored are read. A row with the same {column}, or one that becomes visible late, is skipped for good.",
                 f"Use `>=` and start a look-back before the maximum, with a unique key: `{column} >= {maximum}` minus two days.",
                 source,
                 self._operator(bound) if self.has_key else -1,
@@ -812,22 +812,31 @@ class Judge:
             text = bound.node.sql()
         return show(text, self.rendered.notebook)[:200]
 
-    def _written(self, bound: Bound) -> str:
-        """The comparison as it stands in the file; empty where that is not one piece of text."""
+    def place_of(self, bound: Bound) -> tuple[int, int] | None:
+        """Where the comparison stands in the file, if it is one piece of text there."""
         assert self.rendered is not None
         ends = [part.meta["end"] for part in bound.node.walk() if part.meta.get("end") is not None]
         if not ends or bound.position < 0 or self.rendered.trouble:
-            return ""
+            return None
         start, last = self.rendered.source_offset(bound.position), max(ends)
         end = self.rendered.source_offset(last) + 1
         if not self.rendered.is_literal(last):
             closed = self.node.text.find("}}", end)
             end = closed + 2 if closed >= 0 else end
         text = self.node.text[start:end]
-        line = self.node.text[end : end + 60].split("\n")[0]
-        while text.count("(") > text.count(")") and line and line[0] in ") ":
-            text, line = text + line[0], line[1:]
-        return " ".join(text.split()) if 0 < end - start < 300 and text.count("(") == text.count(")") else ""
+        # what has no place of its own: closing parentheses, an alias of a subquery, an empty list of arguments
+        while text.count("(") > text.count(")") or self.node.text[end : end + 1] == "(":
+            rest = re.match(r"\s*\)|\(\s*\)|\s+as\s+\w+|\s+\w+(?=\s*\))", self.node.text[end:], re.I)
+            if rest is None:
+                return None
+            end += rest.end()
+            text = self.node.text[start:end]
+        return (start, end) if 0 < end - start < 400 and text.count("(") == text.count(")") else None
+
+    def _written(self, bound: Bound) -> str:
+        """The comparison as it stands in the file; empty where that is not one piece of text."""
+        place = self.place_of(bound)
+        return " ".join(self.node.text[place[0] : place[1]].split()) if place else ""
 
     # the end -----------------------------------------------------------------------------------------------------------
 
@@ -924,8 +933,12 @@ def show(text: str, notebook: Notebook | None) -> str:
 
 
 def judge(node: Node, surroundings: Surroundings, dialect: str) -> Report | None:
-    """The report on one node; a fault of the audit itself becomes a model that was not judged."""
-    worker = Judge(node, surroundings, dialect)
+    """The report on one node."""
+    return judge_with(Judge(node, surroundings, dialect))
+
+
+def judge_with(worker: Judge) -> Report | None:
+    """The report of a judge; a fault of the audit itself becomes a model that was not judged."""
     try:
         return worker.judge()
     except (RecursionError, MemoryError) as error:

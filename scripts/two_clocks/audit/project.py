@@ -49,6 +49,7 @@ class Node:
     text: str
     config: dict[str, Any]
     trouble: str = ""
+    as_is: bool = True  # whether `text` is the file to the byte, so that a diff of it applies
 
 
 @dataclass
@@ -266,7 +267,9 @@ class Project:
         folders = path.relative_to(folder).parts[:-1]
         kind = "python" if path.suffix.lower() == ".py" else "model"
         name = path.stem
-        return Node(name, self.shown(path), kind, clean(text or ""), self.config_of("models", name, folders), trouble)
+        cleaned = clean(text or "")
+        as_is = given is None and not trouble and path.read_bytes() == cleaned.encode(errors="replace")
+        return Node(name, self.shown(path), kind, cleaned, self.config_of("models", name, folders), trouble, as_is)
 
     def _snapshots(self, path: Path, folder: Path, given: str | None = None) -> Iterator[Node]:
         text, trouble = (given, "") if given is not None else read_text(path)

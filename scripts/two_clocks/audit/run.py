@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from two_clocks.audit.judge import Finding, Judge, Report, judge
+from two_clocks.audit.judge import Finding, Judge, Report, judge_with
 from two_clocks.audit.project import Node, Project, load_project, project_above, projects_below
 from two_clocks.audit.render import MacroLibrary, Surroundings
 from two_clocks.audit.rules import LOSES, NOT_JUDGED, SEVERITIES
@@ -126,9 +126,10 @@ def _judge_in_time(node: Node, project: Project) -> Report | None:
 def _finished(node: Node, surroundings: Any, dialect: str) -> Report | None:
     try:
         with _time_limit(SECONDS_PER_MODEL):
-            report = judge(node, surroundings, dialect)
-            if report is not None and report.findings and node.kind == "model":
-                report.diff = suggest(node, report, surroundings, dialect)
+            worker = Judge(node, surroundings, dialect)
+            report = judge_with(worker)
+            if report is not None:
+                report.diff = suggest(worker)
             return report
     except _Slow:
         return Judge(node, surroundings, dialect)._not_judged(f"reading it took more than {SECONDS_PER_MODEL} seconds")
