@@ -19,7 +19,9 @@ from .test_streak import BLIND_SINK, day
 def two_clocks(project: Project, *arguments: str, now: str | None = None) -> Result:
     more = ["--vars", f"{{two_clocks_now: '{now}'}}"] if now else []
     place = ["--project-dir", str(project.directory), "--profiles-dir", str(project.directory)]
-    return CliRunner().invoke(main, [arguments[0], *place, *more, *arguments[1:]])
+    result = CliRunner().invoke(main, [arguments[0], *place, *more, *arguments[1:]])
+    project.warehouse.after_dbt()
+    return result
 
 
 def found(result: Result) -> list[dict[str, Any]]:
@@ -193,6 +195,7 @@ def test_status_shows_the_worst_first(guarded: Guarded) -> None:
         guarded.project.run("--select", "sink blind", now=day(number))
     result = two_clocks(guarded.project, "status", now=day(4))
     assert result.exit_code == 0 and result.stdout == ""
+    print(result.stderr)
     lines = [line for line in result.stderr.splitlines() if line.startswith(("never", "blind", "ok"))]
     assert [line.split()[0] for line in lines] == ["never", "blind", "ok"]
     assert "2024-06-04 10:00" in lines[2]
@@ -213,13 +216,13 @@ def test_C12_lookback_weighs_what_it_would_catch_against_what_it_costs(guarded: 
         "sink",
         "{{ config(unique_key='id') }} select id, note, changed_at from {{ two_clocks.windowed(source('ods', 'arrivals'), 'changed_at') }} as arrivals",
     )
-    # ten rows a day at noon, loaded at midnight; of 2000 rows 30 come one day late, 5 five days, 1 a hundred and fifty
+    # ten rows a day at noon, loaded at midnight; of 2000 rows 30 come one day behind the newest, 5 five days, 1 a hundred and fifty
     project.warehouse.execute(
         """
         insert into "ods"."arrivals"
         select n, 'x', timestamp '2024-01-01 12:00' + n / 10 * interval '1 day',
             timestamp '2024-01-02 00:00' + (n / 10
-                + case when n = 3 then 150 when n between 1500 and 1504 then 5 when n % 66 = 7 then 1 else 0 end) * interval '1 day'
+                + case when n = 3 then 151 when n between 1500 and 1504 then 6 when n % 66 = 7 then 2 else 0 end) * interval '1 day'
         from (select cast(n as integer) as n from generate_series(0, 1999) as g(n)) as numbered
         """.replace("n / 10", "(n - n % 10) / 10" if guarded.warehouse.engine == "postgres" else "(n // 10)")
     )

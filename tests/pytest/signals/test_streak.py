@@ -28,7 +28,7 @@ from {{ two_clocks.windowed(source('ods', 'feed_us'), 'changed_at', stream='us',
 
 
 def day(number: int, hour: int = 12) -> str:
-    return f"2024-06-{number:02}T{hour}:00:00Z"
+    return f"2024-06-{number:02}T{hour:02}:00:00Z"
 
 
 def test_passes_while_rows_flow(guarded: Guarded) -> None:
@@ -269,3 +269,33 @@ def test_C61_nothing_fails_under_empty_and_no_window_is_counted(guarded: Guarded
     assert run.result.success, run.errors() or run.text
     assert guarded.project.ledger() == []
     assert sum(1 for status in run.statuses().values() if status == "pass") == 7
+
+
+def test_a_source_may_rest_in_its_quiet_times(guarded: Guarded) -> None:
+    guarded.guard({"no_empty_window_streak": {"quiet": [["2024-06-02", "2024-06-04"], "2024-06-06"]}})
+    guarded.project.feed((1, "x", "2024-06-01 10:00"))
+    for number in range(1, 8):
+        guarded.run(day(number))
+    assert guarded.check().passed
+    guarded.run(day(8))
+    assert "3 windows in a row brought no fresh row: the source stood still" in guarded.check().said
+
+
+def test_blindness_has_a_limit_of_its_own_and_no_quiet_time(guarded: Guarded) -> None:
+    limits = {"max_windows": 5, "max_blind_windows": 1, "quiet": [["2024-06-01", "2024-06-30"]]}
+    guarded.guard({"no_empty_window_streak": limits})
+    guarded.project.model("sink", BLIND_SINK)
+    guarded.project.feed((1, "x", "2024-06-01 10:00"))
+    guarded.run(day(1))
+    guarded.run(day(2))
+    assert guarded.check().passed
+    guarded.project.feed((3, "renamed upstream", "2024-06-03 10:00"))
+    guarded.run(day(3))
+    assert "the model was blind while its source moved on" in guarded.check().said
+
+
+@pytest.mark.parametrize("quiet", ["2024-06-01", [["2024-06-02", "2024-06-01"]], [["2024-06-01"]], ["soon"]])
+def test_quiet_times_that_cannot_be_read_are_an_error(guarded: Guarded, quiet: object) -> None:
+    guarded.guard({"no_empty_window_streak": {"quiet": quiet}})
+    run = guarded.project.attempt(command="test")
+    assert not run.result.success and "quiet" in run.errors()
