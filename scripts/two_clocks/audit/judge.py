@@ -765,6 +765,9 @@ class Judge:
                 report.lookback = f"{as_span(term.offset)}, counted from the wall clock" if term.offset != 0 else "none"
             if not report.findings and term is not None:
                 report.reason = "The window starts where the target ends, a look-back earlier." if term.kind == "target" else ""
+            kept = next((t.table for t in chosen.value if t.kind == "elsewhere"), "")
+            if kept and term is None and not report.findings:
+                self.unjudged.append(f"its window starts at a value that is kept in {kept}, and nothing here says what moves it")
             if term is None and not report.findings:
                 if all(t.kind == "literal" for t in chosen.value):
                     report.reason = "The window starts at a fixed value, so every run reads everything after it."

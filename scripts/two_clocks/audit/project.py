@@ -38,6 +38,15 @@ _HABITS = {
     "duckdb": r"read_parquet\(|read_csv|strptime\(|epoch_ms\(",
 }
 
+_SETTING_HABITS = {
+    "databricks": r"file_format|location_root|tblproperties|liquid_clustered_by",
+    "clickhouse": r"mergetree",
+    "snowflake": r"snowflake|copy_grants|transient|query_tag",
+    "bigquery": r"bigquery|maximum_bytes_billed|kms_key_name|hours_to_expiration",
+    "redshift": r"redshift|'\\+?(?:sort|dist|sort_type)':",
+    "postgres": r"'\\+?unlogged'|postgres",
+}
+
 
 @dataclass
 class Node:
@@ -148,7 +157,8 @@ class Project:
         return ""
 
     def _dialect_by_habit(self) -> str:
-        votes: Counter[str] = Counter()
+        settings = str(self.settings).lower()
+        votes: Counter[str] = Counter({dialect: 3 * len(re.findall(habit, settings)) for dialect, habit in _SETTING_HABITS.items()})
         for number, path in enumerate(self._files(self.model_folders, {".sql"})):
             if number >= 200:
                 break

@@ -191,7 +191,8 @@ def span_seconds(text: str) -> float | None:
 class Term:
     """A part of a value.
 
-    kind: `wall`, `target`, `column`, `source_max`, `unknown`, `literal`, `window`, `age` or `target_row`.
+    kind: `wall`, `target`, `column`, `source_max`, `elsewhere` (a value that another table keeps), `unknown`, `literal`, `window`,
+    `age` or `target_row`.
     how: `greatest`, `least`, `fallback` or empty.
     """
 
@@ -408,6 +409,8 @@ class Reader:
         if not _is_row(first) or side == "none" or not second:
             return []
         if all(term.kind in {"column", "target_row"} for term in second) or all(term.kind == "literal" for term in second):
+            return []
+        if equality and all(term.kind in {"elsewhere", "literal"} for term in second):
             return []
         moved = next((term.offset for term in first if term.kind == "column"), 0.0)
         if moved != 0.0:
@@ -811,7 +814,8 @@ class Reader:
                 sources = list(self._sources(query).values())
                 if len(sources) == 1 and isinstance(sources[0], exp.Select) and sources[0].selects:
                     return self._scalar(sources[0], depth)
-            return self._projected(chosen, query, depth)
+            value = self._projected(chosen, query, depth)
+            return tuple(replace(term, kind="elsewhere", table=term.table or "another table") if term.kind == "column" else term for term in value)
         return ()
 
     def _coalesce(self, parts: list[Any], select: exp.Expression | None, depth: int) -> Value:
