@@ -11,7 +11,7 @@
   {% if two_clocks._nothing_to_judge() %}
     {{ two_clocks._no_findings_sql() }}
   {% else %}
-    {% set scope = two_clocks._scope_of_test(streams, min_headroom=min_headroom) %}
+    {% set scope = two_clocks._scope_of_test({'min_headroom': min_headroom, 'streams': streams}) %}
     {{ two_clocks._told(two_clocks.headroom_sql(scope, model)) }}
   {% endif %}
 {% endtest %}

@@ -10,7 +10,7 @@
   {% if two_clocks._nothing_to_judge() %}
     {{ two_clocks._no_findings_sql() }}
   {% else %}
-    {% set scope = two_clocks._scope_of_test(streams) %}
+    {% set scope = two_clocks._scope_of_test({'streams': streams}) %}
     {{ two_clocks._told(two_clocks.gaps_sql(scope, model)) }}
   {% endif %}
 {% endtest %}

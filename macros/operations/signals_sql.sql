@@ -2,8 +2,9 @@
   Every signal that the ledger alone can give, one row per finding: what `two-clocks check` asks for models, whether they carry
   tests or not.
 
-  Takes `models`, a list of mappings: `id` (dbt unique_id), and if it should differ from the default max_windows (3), min_headroom (0.2),
-  max_lag (text such as '36 hours'; none: lag is no finding), streams; `skip` lists signals that the model's own tests see to.
+  Takes `models`, a list of mappings: `id` (dbt unique_id), and if it should differ from the default max_windows (3), max_blind_windows
+  (max_windows), min_headroom (0.2), max_lag (text such as '36 hours'; none: lag is no finding), quiet, streams; `skip` lists signals that
+  the model's own tests see to.
   Returns what_happened, where_, what_to_do, signal, model, stream, window_.
 -#}
 {% macro signals_sql(models) %}
@@ -39,10 +40,7 @@
 {% macro _scope_of_models(models) %}
   {% set scope = [] %}
   {% for asked in models if asked.id in graph.nodes %}
-    {% set max_lag = two_clocks._read_duration({'value': asked.max_lag, 'name': 'max_lag'}, '36 hours').amount if asked.get('max_lag') is not none else none %}
-    {% set one = two_clocks._scope_of(graph.nodes[asked.id], asked.get('streams'), asked.get('max_windows', 3), asked.get('min_headroom', 0.2), max_lag) %}
-    {% do one.update({'skip': asked.get('skip', [])}) %}
-    {% do scope.append(one) %}
+    {% do scope.append(two_clocks._scope_of(graph.nodes[asked.id], asked)) %}
   {% endfor %}
   {{ return(scope) }}
 {% endmacro %}

@@ -1,6 +1,7 @@
 {#-
   What a signal is about: models, each with the settings that hold for it.
-  Returns a list of mappings: id, name, relation (plain name of the target), built, max_windows, min_headroom, max_lag, streams.
+  Returns a list of mappings: id, name, relation (plain name of the target), built, and the limits: max_windows, max_blind_windows,
+  min_headroom, max_lag, quiet, streams.
 -#}
 
 {# the model that a generic test stands on; none where the test stands on a source #}
@@ -10,27 +11,58 @@
 {% endmacro %}
 
 
-{% macro _scope_of_test(streams=none, max_windows=3, min_headroom=0.2) %}
+{#- `limits` are arguments of a test or the settings of a model; what is missing has its default. -#}
+{% macro _scope_of_test(limits) %}
   {% set node = two_clocks._tested_model() %}
   {% if node is none %}
     {% do two_clocks._refuse(model.name ~ " asks the ledger, which knows models only; declare the test on the model that reads through a window") %}
   {% endif %}
-  {{ return([two_clocks._scope_of(node, streams, max_windows, min_headroom, none)]) }}
+  {{ return([two_clocks._scope_of(node, limits)]) }}
 {% endmacro %}
 
 
-{% macro _scope_of(node, streams, max_windows, min_headroom, max_lag) %}
+{% macro _scope_of(node, limits) %}
   {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
-  {% set named = [streams] if streams is string else streams %}
+  {% set streams = limits.get('streams') %}
+  {% set max_windows = two_clocks._read_count({'value': limits.get('max_windows', 3), 'name': 'max_windows'}) %}
+  {% set max_blind = limits.get('max_blind_windows') %}
+  {% set max_lag = limits.get('max_lag') %}
   {{ return({
       'id': node.unique_id,
       'name': node.name,
       'relation': two_clocks._plain_name(relation | string),
       'built': adapter.get_relation(node.database, node.schema, node.alias) is not none,
-      'max_windows': two_clocks._read_count({'value': max_windows, 'name': 'max_windows'}),
-      'min_headroom': two_clocks._read_share({'value': min_headroom, 'name': 'min_headroom'}),
-      'max_lag': max_lag,
-      'streams': named}) }}
+      'max_windows': max_windows,
+      'max_blind_windows': two_clocks._read_count({'value': max_blind, 'name': 'max_blind_windows'}) if max_blind is not none else max_windows,
+      'min_headroom': two_clocks._read_share({'value': limits.get('min_headroom', 0.2), 'name': 'min_headroom'}),
+      'max_lag': two_clocks._read_duration({'value': max_lag, 'name': 'max_lag'}, '36 hours').amount if max_lag is not none else none,
+      'quiet': two_clocks._read_quiet_times(limits.get('quiet')),
+      'skip': limits.get('skip', []),
+      'streams': [streams] if streams is string else streams}) }}
+{% endmacro %}
+
+
+{#- Quiet times as people write them, [["2024-12-21", "2025-01-06"], "2025-05-01"]: days, the last one included. -#}
+{% macro _read_quiet_times(quiet) %}
+  {% set times = [] %}
+  {% set advice = "; write a list of days and of pairs of days, such as [['2024-12-21', '2025-01-06'], '2025-05-01']" %}
+  {% if quiet is string or quiet is mapping or (quiet is not none and quiet is not iterable) %}
+    {% do two_clocks._refuse("quiet is " ~ two_clocks._shown(quiet) ~ advice) %}
+  {% endif %}
+  {% for rest in quiet or [] %}
+    {% set days = [rest, rest] if rest is string or rest is not iterable else rest | list %}
+    {% if days | length != 2 %}
+      {% do two_clocks._refuse("quiet holds " ~ two_clocks._shown(rest) ~ advice) %}
+    {% endif %}
+    {% set first = two_clocks._read_moment({'value': days[0], 'name': 'quiet'}) %}
+    {% set last = two_clocks._read_moment({'value': days[1], 'name': 'quiet'}) %}
+    {% if last.value < first.value %}
+      {% do two_clocks._refuse("quiet holds " ~ two_clocks._shown(rest) ~ ", which ends before it begins" ~ advice) %}
+    {% endif %}
+    {% set end = last.value + modules.datetime.timedelta(days=1 if last.is_date else 0) %}
+    {% do times.append({'first': first.value.isoformat(sep=' ', timespec='microseconds'), 'end': end.isoformat(sep=' ', timespec='microseconds')}) %}
+  {% endfor %}
+  {{ return(times) }}
 {% endmacro %}
 
 

@@ -17,6 +17,7 @@
       cast({{ two_clocks.text_literal(one.relation) }} as {{ text }}) as target_relation,
       {{ one.built }} as built,
       {{ one.max_windows }} as max_windows,
+      {{ one.max_blind_windows }} as max_blind_windows,
       {{ one.min_headroom }} as min_headroom,
       cast({{ one.max_lag if one.max_lag is not none else 'null' }} as {{ dbt.type_bigint() }}) as max_lag
     {% endfor %}
@@ -43,6 +44,7 @@
       ledger.*,
       expected.name,
       expected.max_windows,
+      expected.max_blind_windows,
       expected.min_headroom,
       expected.max_lag,
       coalesce(ledger.stream, '') as stream_name,
@@ -60,6 +62,7 @@
   windows as (
     select
       attempts.*,
+      {{ two_clocks._is_quiet_sql(scope) }} as is_quiet,
       row_number() over (
         partition by attempts.model, attempts.stream_name
         order by attempts.started_at desc, attempts.finished_at desc
@@ -68,6 +71,18 @@
     where attempts.kind <> 'backfill'
   )
 {%- endmacro %}
+
+
+{# 1 for a window whose wall clock lies in one of its model's quiet times, both days included #}
+{% macro _is_quiet_sql(scope) %}
+  {%- set times = [] -%}
+  {%- for one in scope -%}
+    {%- for rest in one.quiet -%}
+      {%- do times.append("(attempts.model = " ~ two_clocks.text_literal(one.id) ~ " and attempts.wall_clock >= " ~ two_clocks.utc_literal(rest.first) ~ " and attempts.wall_clock < " ~ two_clocks.utc_literal(rest.end) ~ ")") -%}
+    {%- endfor -%}
+  {%- endfor -%}
+  {{ return('case when ' ~ times | join(' or ') ~ ' then 1 else 0 end' if times else '0') }}
+{% endmacro %}
 
 
 {% macro _ledger_rows_sql(ledger) %}

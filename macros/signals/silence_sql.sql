@@ -12,6 +12,7 @@
     - S moved past the end of the last fresh window, and still nothing was written;
     - the query returned nothing at all, although the row that gave T lies in every window;
     - rows came and went to quarantine, every one of them.
+  A source that rests is no fault in its quiet times: windows whose wall clock lies in one are not counted. Blindness is a fault at any time.
 -#}
 {% macro silence_sql(scope, tested=none) %}
 with {{ two_clocks.signal_ctes(scope) }},
@@ -25,7 +26,8 @@ streaks as (
   select
     windows.model,
     windows.stream_name,
-    count(*) as windows_in_a_row,
+    count(*) as windows_at_all,
+    sum(case when windows.is_quiet = 1 then 0 else 1 end) as windows_counted,
     sum(case when windows.status = 'failed' then 1 else 0 end) as failed,
     sum(case when windows.status = 'succeeded' and windows.rows_extracted is null then 1 else 0 end) as not_counted,
     max(windows.started_at) as last_started_at
@@ -38,7 +40,8 @@ streaks as (
 silent as (
   select
     newest.*,
-    streaks.windows_in_a_row,
+    streaks.windows_at_all,
+    streaks.windows_counted,
     streaks.failed,
     streaks.not_counted,
     base.started_at as last_fresh_at,
@@ -58,21 +61,31 @@ silent as (
     newest.stream_name <> ''
     or not exists (select 1 from windows as other where other.model = newest.model and other.stream_name <> '' and other.started_at > newest.started_at)
 ),
-judged as (
+weighed as (
   select
     silent.*,
     case
-      when silent.failed = silent.windows_in_a_row and silent.last_fresh_at is null then 'never_ran'
-      when silent.windows_in_a_row < silent.max_windows then null
-      when silent.not_counted > 0 then 'not_counted'
-      when silent.failed = silent.windows_in_a_row then 'failing'
-      when silent.window_to_value is null then 'stood_still'
-      when silent.source_moved then 'blind'
-      when silent.status = 'succeeded' and silent.rows_extracted = 0 then 'blind'
-      when silent.rows_extracted > 0 and silent.rows_extracted = silent.rows_quarantined then 'blind'
+      when silent.window_to_value is null then 0
+      when silent.source_moved then 1
+      when silent.status = 'succeeded' and silent.rows_extracted = 0 then 1
+      when silent.rows_extracted > 0 and silent.rows_extracted = silent.rows_quarantined then 1
+      else 0
+    end as is_blind
+  from silent
+),
+judged as (
+  select
+    weighed.*,
+    case when weighed.is_blind = 1 then weighed.windows_at_all else weighed.windows_counted end as windows_in_a_row,
+    case
+      when weighed.failed = weighed.windows_at_all and weighed.last_fresh_at is null then 'never_ran'
+      when weighed.is_blind = 1 and weighed.failed < weighed.windows_at_all and weighed.not_counted = 0 and weighed.windows_at_all >= weighed.max_blind_windows then 'blind'
+      when weighed.windows_counted < weighed.max_windows then null
+      when weighed.not_counted > 0 then 'not_counted'
+      when weighed.failed = weighed.windows_at_all then 'failing'
       else 'stood_still'
     end as signal
-  from silent
+  from weighed
 ),
 never_recorded as (
   select expected.*, coalesce(listed.stream_name, '') as stream_name
@@ -119,8 +132,8 @@ findings as (
     judged.model,
     judged.stream_name,
     case judged.signal
-      when 'never_ran' then 'it never ran through: all of its ' || judged.windows_in_a_row || ' windows failed, the last with: ' || coalesce(judged.message, 'no message')
-      when 'not_counted' then 'its last ' || judged.windows_in_a_row || ' windows do not say how many rows they wrote, so silence cannot be told from work'
+      when 'never_ran' then 'it never ran through: all of its ' || judged.windows_at_all || ' windows failed, the last with: ' || coalesce(judged.message, 'no message')
+      when 'not_counted' then 'its last ' || judged.windows_at_all || ' windows do not say how many rows they wrote, so silence cannot be told from work'
       else judged.windows_in_a_row || case when judged.windows_in_a_row = 1 then ' window' else ' windows in a row' end || ' brought no fresh row: '
         || case judged.signal
           when 'failing' then 'all of them failed, the last with: ' || coalesce(judged.message, 'no message')
@@ -143,8 +156,8 @@ findings as (
       when 'never_ran' then 'mend what the message says, then dbt run --select ' || judged.name
       when 'failing' then 'mend what the message says, then dbt run --select ' || judged.name || ': it starts again where the last success ended'
       when 'not_counted' then 'use incremental_strategy newest_wins, or drop this test'
-      when 'blind' then 'compare the filters and joins of the model with the rows of ' || judged.source_relation || ' after ' || judged.base_mark || '; once mended, the next run delivers them. If so few rows pass by intent, raise max_windows (now ' || judged.max_windows || ')'
-      else 'ask the job that loads ' || judged.source_relation || '; if the source may rest this long, raise max_windows (now ' || judged.max_windows || ')'
+      when 'blind' then 'compare the filters and joins of the model with the rows of ' || judged.source_relation || ' after ' || judged.base_mark || '; once mended, the next run delivers them. If so few rows pass by intent, raise max_blind_windows (now ' || judged.max_blind_windows || ')'
+      else 'ask the job that loads ' || judged.source_relation || '; if the source may rest this long, raise max_windows (now ' || judged.max_windows || ') or name its rests in quiet'
     end as what_to_do,
     judged.windows_in_a_row,
     {{ two_clocks._number_sql('judged.last_fresh_at') }} as last_fresh_at,

@@ -25,8 +25,10 @@ SIGNALS_OF_TEST = {
 # meta keys of a model, and the setting of signals_sql() that each one is
 SETTINGS = {
     "two_clocks_max_windows": "max_windows",
+    "two_clocks_max_blind_windows": "max_blind_windows",
     "two_clocks_min_headroom": "min_headroom",
     "two_clocks_max_lag": "max_lag",
+    "two_clocks_quiet": "quiet",
     "two_clocks_streams": "streams",
 }
 
@@ -90,9 +92,7 @@ def _macros_that_lead_to(manifest: Manifest, wanted: frozenset[str]) -> set[str]
     found = set(wanted)
     grown = True
     while grown:
-        callers = {
-            macro.unique_id for macro in manifest.macros.values() if found & set(macro.depends_on.macros)
-        }
+        callers = {macro.unique_id for macro in manifest.macros.values() if found & set(macro.depends_on.macros)}
         # the package's own macros lead to each other; only those of the project that installs it matter
         grown = bool(callers - found)
         found |= callers

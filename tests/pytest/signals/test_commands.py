@@ -195,8 +195,7 @@ def test_status_shows_the_worst_first(guarded: Guarded) -> None:
         guarded.project.run("--select", "sink blind", now=day(number))
     result = two_clocks(guarded.project, "status", now=day(4))
     assert result.exit_code == 0 and result.stdout == ""
-    print(result.stderr)
-    lines = [line for line in result.stderr.splitlines() if line.startswith(("never", "blind", "ok"))]
+    lines = [line.strip() for line in result.stderr.splitlines() if line.strip().startswith(("never", "blind", "ok"))]
     assert [line.split()[0] for line in lines] == ["never", "blind", "ok"]
     assert "2024-06-04 10:00" in lines[2]
 
