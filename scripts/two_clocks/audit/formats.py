@@ -33,7 +33,12 @@ def summary(audits: list[Audit]) -> str:
     if total == 0:
         files = sum(audit.files for audit in audits)
         return f"No incremental model, microbatch model or snapshot was found in {safe(places)} ({files} files read), so there was nothing to judge."
-    parts = [f"{found[LOSES]} lose rows", f"{found[AT_RISK]} at risk", f"{found[SAFE]} safe", f"{found[NOT_JUDGED]} not judged"]
+    parts = [
+        f"{found[LOSES]} lose rows",
+        f"{found[AT_RISK]} at risk",
+        f"{found[SAFE]} safe",
+        f"{found[NOT_JUDGED]} not judged",
+    ]
     what = "1 incremental model or snapshot" if total == 1 else f"{total} incremental models and snapshots"
     return f"{what} in {safe(places)}: {', '.join(parts)}."
 
@@ -41,7 +46,14 @@ def summary(audits: list[Audit]) -> str:
 def worst_first(audits: list[Audit]) -> list[tuple[Audit, Report]]:
     """Every report, the gravest first."""
     pairs = [(audit, report) for audit in audits for report in audit.reports]
-    return sorted(pairs, key=lambda pair: (-VERDICTS.index(pair[1].verdict) if pair[1].verdict != NOT_JUDGED else 1, pair[1].path, pair[1].name))
+    return sorted(
+        pairs,
+        key=lambda pair: (
+            -VERDICTS.index(pair[1].verdict) if pair[1].verdict != NOT_JUDGED else 1,
+            pair[1].path,
+            pair[1].name,
+        ),
+    )
 
 
 # JSON ------------------------------------------------------------------------------------------------------------------
@@ -73,7 +85,9 @@ def details(audit: Audit, report: Report) -> list[str]:
     """The lines that say what is wrong with one model and what would mend it."""
     lines = []
     for finding in sorted(report.findings, key=lambda f: (f.line, f.rule)):
-        lines.append(f"{safe(report.path)}:{finding.line}:{finding.column} {finding.rule} ({finding.severity}, {finding.verdict})")
+        lines.append(
+            f"{safe(report.path)}:{finding.line}:{finding.column} {finding.rule} ({finding.severity}, {finding.verdict})"
+        )
         lines.append(f"  {safe(finding.message)}")
         lines.append(f"  Change: {safe(finding.change)}")
     for finding in report.silenced:
@@ -158,7 +172,9 @@ def _result(audit: Audit, report: Report, finding: Finding, order: list[str], ba
         "properties": {"verdict": finding.verdict, "severity": finding.severity, "model": report.name},
     }
     if finding.reason_to_ignore:
-        result["suppressions"] = [{"kind": "inSource", "status": "accepted", "justification": plain(finding.reason_to_ignore)}]
+        result["suppressions"] = [
+            {"kind": "inSource", "status": "accepted", "justification": plain(finding.reason_to_ignore)}
+        ]
     return result
 
 
@@ -201,17 +217,29 @@ def as_markdown(audits: list[Audit]) -> str:
     out = ["# two-clocks audit", "", escaped(summary(audits)), ""]
     rows = worst_first(audits)
     if rows:
-        out += ["| verdict | model | watermark | lower bound | look-back | reason |", "| --- | --- | --- | --- | --- | --- |"]
+        out += [
+            "| verdict | model | watermark | lower bound | look-back | reason |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
         for _, report in rows:
-            cells = (report.verdict, f"{report.name} ({report.path}:{report.line})", report.watermark, report.lower_bound, report.lookback, report.reason)
+            cells = (
+                report.verdict,
+                f"{report.name} ({report.path}:{report.line})",
+                report.watermark,
+                report.lower_bound,
+                report.lookback,
+                report.reason,
+            )
             out.append("| " + " | ".join(escaped(cell) for cell in cells) + " |")
         out.append("")
-    for audit, report in rows:
+    for _audit, report in rows:
         if not (report.findings or report.silenced or report.notes):
             continue
         out += [f"## {escaped(report.name)}: {report.verdict}", ""]
         for finding in sorted(report.findings, key=lambda f: (f.line, f.rule)):
-            out.append(f"- **{finding.rule}** ({finding.severity}) {escaped(report.path)}:{finding.line}: {escaped(finding.message)}")
+            out.append(
+                f"- **{finding.rule}** ({finding.severity}) {escaped(report.path)}:{finding.line}: {escaped(finding.message)}"
+            )
             out.append(f"  Change: {escaped(finding.change)}")
         for finding in report.silenced:
             out.append(f"- {finding.rule} silenced on line {finding.line}: {escaped(finding.reason_to_ignore)}")
@@ -221,7 +249,11 @@ def as_markdown(audits: list[Audit]) -> str:
             out += _fenced(report.diff)
     problems = [(path, problem) for audit in audits for path, problem in audit.problems]
     if problems:
-        out += ["## Files that could not be read", ""] + [f"- {escaped(path)}: {escaped(problem)}" for path, problem in problems] + [""]
+        out += (
+            ["## Files that could not be read", ""]
+            + [f"- {escaped(path)}: {escaped(problem)}" for path, problem in problems]
+            + [""]
+        )
     return "\n".join(out)
 
 

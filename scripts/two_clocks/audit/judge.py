@@ -24,7 +24,8 @@ KEYLESS_STRATEGIES = {"insert_overwrite", "microbatch", "replace_where", "insert
 NO_NULL_MAXIMUM = {"clickhouse"}
 
 _IGNORE = re.compile(
-    r"two_clocks\s*:\s*ignore\s+(?P<codes>TC\d\d(?:\s*,\s*TC\d\d)*)(?:\s*(?:because|:|-+)?\s*(?P<reason>[^\n]*?))?\s*(?:\*/|#\}|$)", re.M | re.I
+    r"two_clocks\s*:\s*ignore\s+(?P<codes>TC\d\d(?:\s*,\s*TC\d\d)*)(?:\s*(?:because|:|-+)?\s*(?P<reason>[^\n]*?))?\s*(?:\*/|#\}|$)",
+    re.M | re.I,
 )
 
 
@@ -80,7 +81,17 @@ def as_bool(value: Any, default: bool = False) -> bool:
     """A setting that is yes or no, however it is written."""
     if isinstance(value, bool):
         return value
-    known = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False, "": False}
+    known = {
+        "true": True,
+        "yes": True,
+        "1": True,
+        "on": True,
+        "false": False,
+        "no": False,
+        "0": False,
+        "off": False,
+        "": False,
+    }
     return known.get(value.strip().lower(), default) if isinstance(value, str) else default
 
 
@@ -148,7 +159,9 @@ class Judge:
         materialized = self.config.get("materialized")
         if isinstance(materialized, str) and ("incremental" in materialized or "{{" in materialized):
             return True
-        return bool(re.search(r"is_incremental|incremental|two_clocks\.window", text)) or bool(re.search(r"materialized\s*=\s*[^'\"\s]", text))
+        return bool(re.search(r"is_incremental|incremental|two_clocks\.window", text)) or bool(
+            re.search(r"materialized\s*=\s*[^'\"\s]", text)
+        )
 
     def _merge_config(self, given: dict[str, Any]) -> None:
         meta = {**_dict(self.config.get("meta")), **_dict(given.get("meta"))}
@@ -251,10 +264,16 @@ class Judge:
         assert self.reading is not None
         if not self.reading.trees:
             self.unjudged.append(self.reading.trouble or "it holds no query")
-        deletes = str(self.config.get("hard_deletes") or "") in {"invalidate", "new_record"} or as_bool(self.config.get("invalidate_hard_deletes"))
+        deletes = str(self.config.get("hard_deletes") or "") in {"invalidate", "new_record"} or as_bool(
+            self.config.get("invalidate_hard_deletes")
+        )
         for bound in self.reading.bounds:
             if bound.side == "lower" and not bound.in_join:
-                self._wall_lower(bound, " Rows that left the window are taken for deleted ones." if deletes else "", LOSES if deletes else "")
+                self._wall_lower(
+                    bound,
+                    " Rows that left the window are taken for deleted ones." if deletes else "",
+                    LOSES if deletes else "",
+                )
 
     def _incremental(self) -> None:
         reading, report = self.reading, self.report
@@ -262,10 +281,16 @@ class Judge:
         windowed = [m for m in self.rendered.notebook.meanings if m.kind in {"windowed", "window_end"}]
         if not reading.trees:
             only_macro = re.fullmatch(r"\s*__tc_\d+__\s*", self.rendered.text)
-            why = f"all of its SQL comes from {show(self.rendered.text.strip(), self.rendered.notebook)}" if only_macro else reading.trouble
+            why = (
+                f"all of its SQL comes from {show(self.rendered.text.strip(), self.rendered.notebook)}"
+                if only_macro
+                else reading.trouble
+            )
             self.unjudged.append(why or "its SQL could not be read")
         elif self._is_one_macro():
-            self.unjudged.append(f"all of its SQL comes from {show(self.rendered.text.strip(), self.rendered.notebook)[:80]}, which is not in these files")
+            self.unjudged.append(
+                f"all of its SQL comes from {show(self.rendered.text.strip(), self.rendered.notebook)[:80]}, which is not in these files"
+            )
         lowers = [b for b in reading.bounds if b.side == "lower"]
         target = [b for b in lowers if b.terms("target")]
         for bound in target:
@@ -286,7 +311,11 @@ class Judge:
     def _is_one_macro(self) -> bool:
         assert self.reading is not None and self.rendered is not None
         text = self.rendered.text.strip().rstrip(";")
-        return bool(TOKEN.fullmatch(text)) or (not self.reading.bounds and bool(re.fullmatch(r"select\s+\*\s+from\s+__tc_\d+__", text, re.I)) and self._token_is_unknown(text))
+        return bool(TOKEN.fullmatch(text)) or (
+            not self.reading.bounds
+            and bool(re.fullmatch(r"select\s+\*\s+from\s+__tc_\d+__", text, re.I))
+            and self._token_is_unknown(text)
+        )
 
     def _token_is_unknown(self, text: str) -> bool:
         assert self.rendered is not None
@@ -300,7 +329,9 @@ class Judge:
         assert self.reading is not None and self.rendered is not None
         if bound.incremental:
             return True
-        has_logic = bool(self.rendered.incremental_spans) or self.reading.uses_this or self.rendered.notebook.asked_incremental
+        has_logic = (
+            bool(self.rendered.incremental_spans) or self.reading.uses_this or self.rendered.notebook.asked_incremental
+        )
         if not has_logic and not any(m.kind in {"windowed", "window_end"} for m in self.rendered.notebook.meanings):
             return not bound.in_join
         return show(bound.node.sql(), self.rendered.notebook) not in self._conditions_of_full_refresh()
@@ -314,7 +345,9 @@ class Judge:
                 self._full_refresh = {show(bound.node.sql(), other.notebook) for bound in reading.bounds}
             elif self.reading is not None:
                 assert self.rendered is not None
-                self._full_refresh = {show(b.node.sql(), self.rendered.notebook) for b in self.reading.bounds if not b.incremental}
+                self._full_refresh = {
+                    show(b.node.sql(), self.rendered.notebook) for b in self.reading.bounds if not b.incremental
+                }
         return self._full_refresh
 
     def _wall_lower(self, bound: Bound, more: str = "", verdict: str = "") -> None:
@@ -326,7 +359,7 @@ class Judge:
         if reach is not None and reach >= HALF_A_YEAR:
             return
         column = self._row_name(bound)
-        if reach is not None and reach < DAY or (bound.equality and reach is not None):
+        if (reach is not None and reach < DAY) or (bound.equality and reach is not None):
             verdict, severity = LOSES, "high"
         else:
             verdict = verdict or AT_RISK
@@ -351,7 +384,11 @@ class Judge:
             walls = [term for term in bound.terms("wall") if term.how != "least"]
             if bound.side != "upper" or not walls or bound.equality:
                 continue
-            mine = [b for b in self.reading.bounds if b.side == "lower" and b.select is bound.select and self._same_column(b, bound)]
+            mine = [
+                b
+                for b in self.reading.bounds
+                if b.side == "lower" and b.select is bound.select and self._same_column(b, bound)
+            ]
             made = [f for f in self.report.findings if f.rule == "TC05"] if any(b.terms("target") for b in mine) else []
             if made:
                 self._add(
@@ -416,7 +453,7 @@ class Judge:
                 "TC02",
                 "medium",
                 AT_RISK,
-                f"While the target is empty its maximum is NULL and no comparison with NULL is true: a first run that found nothing makes every later run find nothing.",
+                "While the target is empty its maximum is NULL and no comparison with NULL is true: a first run that found nothing makes every later run find nothing.",
                 f"Add `or {maximum} is null`, or coalesce the maximum to a value before all data.",
                 source,
             )
@@ -446,10 +483,16 @@ class Judge:
         assert self.reading is not None
         if self.has_key or self.reading.anti_joins or not bounds or any(f.rule == "TC04" for f in self.report.findings):
             return
-        hooks = " ".join(str(part) for part in as_list(self.config.get("pre_hook")) + as_list(self.config.get("pre-hook")))
+        hooks = " ".join(
+            str(part) for part in as_list(self.config.get("pre_hook")) + as_list(self.config.get("pre-hook"))
+        )
         if re.search(r"\b(delete|truncate)\b", hooks, re.I):
             return
-        why = "strategy append ignores the unique key" if self.report.strategy == "append" and self.report.unique_key else "there is no unique key"
+        why = (
+            "strategy append ignores the unique key"
+            if self.report.strategy == "append" and self.report.unique_key
+            else "there is no unique key"
+        )
         self._add(
             "TC04",
             "medium",
@@ -485,7 +528,14 @@ class Judge:
             )
         change = "Keep the source's own change time in the model under its own name, and take the maximum of that, minus a look-back."
         loses = whole and reach <= 0
-        self._add("TC05", "high" if loses or (whole and reach < DAY) else "medium", LOSES if loses else AT_RISK, message, change, source)
+        self._add(
+            "TC05",
+            "high" if loses or (whole and reach < DAY) else "medium",
+            LOSES if loses else AT_RISK,
+            message,
+            change,
+            source,
+        )
         return True
 
     def _wall_made_target(self, term: Term) -> bool:
@@ -623,17 +673,46 @@ class Judge:
             )
         elif report.strategy != "newest_wins" and not newest:
             report.notes.append("Strategy newest_wins would also keep an older version from replacing a newer one.")
-        if str(given.get("lookback", self.surroundings.variables.get("two_clocks_lookback", "48 hours"))).strip() in {"0", "0.0", "0 hours", "0 days", "0 seconds"}:
-            self._add("TC10", "low", AT_RISK, "The look-back is 0: a row that becomes visible after a newer one was stored is not read.", RULES["TC10"].help, place)
+        if str(given.get("lookback", self.surroundings.variables.get("two_clocks_lookback", "48 hours"))).strip() in {
+            "0",
+            "0.0",
+            "0 hours",
+            "0 days",
+            "0 seconds",
+        }:
+            self._add(
+                "TC10",
+                "low",
+                AT_RISK,
+                "The look-back is 0: a row that becomes visible after a newer one was stored is not read.",
+                RULES["TC10"].help,
+                place,
+            )
         without_stream = [m for m in meanings if m.kind == "windowed" and "stream" not in m.details]
-        if len({m.details.get("relation") for m in without_stream}) > 1 and reading.trees and any(tree.find(exp.SetOperation) for tree in reading.trees):
-            self._add("TC07", "high", AT_RISK, "One maximum serves several sources: the fast one moves the window past rows of the slow one.", "Give each source a `stream` and a `target_filter`.", place)
+        if (
+            len({m.details.get("relation") for m in without_stream}) > 1
+            and reading.trees
+            and any(tree.find(exp.SetOperation) for tree in reading.trees)
+        ):
+            self._add(
+                "TC07",
+                "high",
+                AT_RISK,
+                "One maximum serves several sources: the fast one moves the window past rows of the slow one.",
+                "Give each source a `stream` and a `target_filter`.",
+                place,
+            )
 
     def _guarded_in_template(self, terms: list[Term]) -> bool:
         """A watermark that the template asked for with run_query can be guarded there, too."""
         if not all(term.through_query for term in terms):
             return False
-        return bool(re.search(r"\bis (?:not )?none\b|\bdefault\(|\bor\s+['\"(\d]|\{%-?\s*if\s+\w+\s*(?:and\b|[-+]?%\})", self.node.text))
+        return bool(
+            re.search(
+                r"\bis (?:not )?none\b|\bdefault\(|\bor\s+['\"(\d]|\{%-?\s*if\s+\w+\s*(?:and\b|[-+]?%\})",
+                self.node.text,
+            )
+        )
 
     # predicates --------------------------------------------------------------------------------------------------------
 
@@ -653,7 +732,9 @@ class Judge:
                 continue
             condition = tree.args["where"].this
             if isinstance(condition, exp.Or):
-                deletes = self.report.strategy == "delete+insert" or (not self.report.strategy and self.dialect in {"postgres", "duckdb", "redshift"})
+                deletes = self.report.strategy == "delete+insert" or (
+                    not self.report.strategy and self.dialect in {"postgres", "duckdb", "redshift"}
+                )
                 self._add(
                     "TC06",
                     "high" if deletes else "medium",
@@ -727,11 +808,17 @@ class Judge:
         offset = self.rendered.source_offset(position)
         return offset if self.node.text[offset : offset + 1] == sign else -1
 
-    def _add(self, rule: str, severity: str, verdict: str, message: str, change: str, offset: int, operator: int = -1) -> None:
+    def _add(
+        self, rule: str, severity: str, verdict: str, message: str, change: str, offset: int, operator: int = -1
+    ) -> None:
         line, column = line_and_column(self.node.text, offset)
         same = next((f for f in self.report.findings if f.rule == rule and f.line == line), None)
         if same is None:
-            self.report.findings.append(Finding(rule, severity, verdict, message, change, offset, line, column, self.node.path, operator=operator))
+            self.report.findings.append(
+                Finding(
+                    rule, severity, verdict, message, change, offset, line, column, self.node.path, operator=operator
+                )
+            )
         elif VERDICTS.index(verdict) > VERDICTS.index(same.verdict):
             same.severity, same.verdict, same.message, same.change = severity, verdict, message, change
 
@@ -741,7 +828,9 @@ class Judge:
         if windowed:
             given = windowed[0].details
             report.watermark = show(given.get("watermark", ""), rendered.notebook)
-            report.lookback = str(given.get("lookback") or self.surroundings.variables.get("two_clocks_lookback") or "48 hours")
+            report.lookback = str(
+                given.get("lookback") or self.surroundings.variables.get("two_clocks_lookback") or "48 hours"
+            )
             report.lower_bound = "what the target holds, minus the look-back"
             report.upper_bound = "the greatest watermark that the source shows"
             report.reason = "The window is cut by two_clocks on the data's own clock."
@@ -752,7 +841,9 @@ class Judge:
         uppers = [
             b
             for b in reading.bounds
-            if b.side == "upper" and (b.incremental or b.terms("wall")) and (self._counts(b) or (chosen is not None and self._same_column(b, chosen)))
+            if b.side == "upper"
+            and (b.incremental or b.terms("wall"))
+            and (self._counts(b) or (chosen is not None and self._same_column(b, chosen)))
         ]
         report.upper_bound = self._shown(uppers[0]) if uppers else "none: all that is visible"
         if chosen is not None:
@@ -760,17 +851,26 @@ class Judge:
             report.lower_bound = self._shown(chosen)
             term = next((t for t in chosen.value if t.kind in {"target", "wall", "source_max"}), None)
             if term is not None and term.kind != "wall":
-                report.lookback = "none" if not _looks_back(chosen) else as_span(term.offset) if term.offset != 0 else "to the start of its period"
+                report.lookback = (
+                    "none"
+                    if not _looks_back(chosen)
+                    else as_span(term.offset)
+                    if term.offset != 0
+                    else "to the start of its period"
+                )
             elif term is not None:
                 report.lookback = f"{as_span(term.offset)}, counted from the wall clock" if term.offset != 0 else "none"
             if not report.findings and term is not None:
-                report.reason = "The window starts where the target ends, a look-back earlier." if term.kind == "target" else ""
+                report.reason = (
+                    "The window starts where the target ends, a look-back earlier." if term.kind == "target" else ""
+                )
             kept = next((t.table for t in chosen.value if t.kind == "elsewhere"), "")
             if kept and term is None and not report.findings:
-                self.unjudged.append(f"its window starts at a value that is kept in {kept}, and nothing here says what moves it")
-            if term is None and not report.findings:
-                if all(t.kind == "literal" for t in chosen.value):
-                    report.reason = "The window starts at a fixed value, so every run reads everything after it."
+                self.unjudged.append(
+                    f"its window starts at a value that is kept in {kept}, and nothing here says what moves it"
+                )
+            if term is None and not report.findings and all(t.kind == "literal" for t in chosen.value):
+                report.reason = "The window starts at a fixed value, so every run reads everything after it."
         if reading.unknown_conditions and not any(b.terms("target") for b in lowers):
             names = sorted({name for _, name in reading.unknown_conditions})
             self.unjudged.append(f"its window depends on {', '.join(names[:3])}, which these files do not explain")
@@ -783,11 +883,15 @@ class Judge:
             report.reason = "It looks for keys that the target does not hold, so no new key is skipped; a change to a stored row is not read."
         elif reading.other_conditions and rendered.incremental_spans:
             conditions = show(reading.other_conditions[0][1], rendered.notebook)
-            self.unjudged.append(f"its incremental filter compares neither with a clock nor with the target ({conditions[:100]})")
+            self.unjudged.append(
+                f"its incremental filter compares neither with a clock nor with the target ({conditions[:100]})"
+            )
         elif rendered.notebook.asked_incremental and (rendered.trouble or reading.fragments):
             self.unjudged.append(rendered.trouble or "its SQL could not be read")
         elif self._unknown_in_incremental_block():
-            self.unjudged.append(f"its incremental block comes from {self._unknown_in_incremental_block()}, which these files do not explain")
+            self.unjudged.append(
+                f"its incremental block comes from {self._unknown_in_incremental_block()}, which these files do not explain"
+            )
         elif reading.trees:
             report.lower_bound = "none"
             report.lookback = "the whole source"
@@ -847,8 +951,15 @@ class Judge:
         report = self.report
         self._silence()
         if report.findings:
-            worst = max(report.findings, key=lambda f: (VERDICTS.index(f.verdict), SEVERITIES.index(f.severity), -f.line))
-            report.verdict, report.reason, report.change, report.line = worst.verdict, worst.message, worst.change, worst.line
+            worst = max(
+                report.findings, key=lambda f: (VERDICTS.index(f.verdict), SEVERITIES.index(f.severity), -f.line)
+            )
+            report.verdict, report.reason, report.change, report.line = (
+                worst.verdict,
+                worst.message,
+                worst.change,
+                worst.line,
+            )
             report.severity = max((f.severity for f in report.findings), key=SEVERITIES.index)
             report.notes += [f"Not judged: {why}." for why in self.unjudged]
         elif self.unjudged:
@@ -932,7 +1043,9 @@ def show(text: str, notebook: Notebook | None) -> str:
             return f"{{{{ {meaning.name} }}}}"
         return meaning.name
 
-    return re.sub(r"\btc_(dateadd|date_trunc|datediff|now)\b", r"dbt.\1", TOKEN.sub(written, " ".join(text.split())), flags=re.I)
+    return re.sub(
+        r"\btc_(dateadd|date_trunc|datediff|now)\b", r"dbt.\1", TOKEN.sub(written, " ".join(text.split())), flags=re.I
+    )
 
 
 def judge(node: Node, surroundings: Surroundings, dialect: str) -> Report | None:
@@ -947,4 +1060,6 @@ def judge_with(worker: Judge) -> Report | None:
     except (RecursionError, MemoryError) as error:
         return worker._not_judged(f"it is too deep or too large to read ({type(error).__name__})")
     except Exception as error:  # one model must not end the audit of a thousand
-        return worker._not_judged(f"the audit itself failed on it ({type(error).__name__}: {' '.join(str(error).split())[:120]})")
+        return worker._not_judged(
+            f"the audit itself failed on it ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
+        )

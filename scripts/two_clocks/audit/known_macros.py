@@ -113,7 +113,17 @@ def dbt_functions() -> dict[str, Any]:
         "except": lambda: "except",
         "intersect": lambda: "intersect",
     }
-    for name in ("split_part", "any_value", "bool_or", "listagg", "length", "position", "replace", "right", "array_construct"):
+    for name in (
+        "split_part",
+        "any_value",
+        "bool_or",
+        "listagg",
+        "length",
+        "position",
+        "replace",
+        "right",
+        "array_construct",
+    ):
         functions[name] = _call(f"tc_{name}")
     return functions
 
@@ -241,7 +251,10 @@ def two_clocks_functions(session: Session) -> dict[str, Any]:
     def window(*args: Any, **kwargs: Any) -> Any:
         given = details(args, kwargs)
         text = ", ".join(f"{k}={v}" for k, v in given.items())
-        ends = {end: Symbol(notebook, Meaning("window_end", f"{end}: {text}", details=given)) for end in ("from", "to", "predicate")}
+        ends = {
+            end: Symbol(notebook, Meaning("window_end", f"{end}: {text}", details=given))
+            for end in ("from", "to", "predicate")
+        }
         return _Window(ends, Symbol(notebook, Meaning("window_end", text, details=given)))
 
     def newest_wins(cte: Any = "changes", *args: Any, **kwargs: Any) -> str:
@@ -249,7 +262,13 @@ def two_clocks_functions(session: Session) -> dict[str, Any]:
         return _sql(cte)
 
     silent = {name: (lambda *args, **kwargs: "") for name in ("record_window", "record_failed_windows")}
-    return {"windowed": windowed, "window": window, "newest_wins": newest_wins, "wall_clock": lambda *a, **k: "tc_now()", **silent}
+    return {
+        "windowed": windowed,
+        "window": window,
+        "newest_wins": newest_wins,
+        "wall_clock": lambda *a, **k: "tc_now()",
+        **silent,
+    }
 
 
 class _Window(dict):

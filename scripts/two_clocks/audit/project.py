@@ -18,7 +18,16 @@ from two_clocks.audit.symbols import TOKEN, without_marks
 from two_clocks.errors import CannotRun
 
 MAX_FILE = 1_000_000
-_SKIPPED_FOLDERS = {"target", "dbt_packages", "dbt_modules", "node_modules", "venv", "env", "site-packages", "__pycache__"}
+_SKIPPED_FOLDERS = {
+    "target",
+    "dbt_packages",
+    "dbt_modules",
+    "node_modules",
+    "venv",
+    "env",
+    "site-packages",
+    "__pycache__",
+}
 _ADAPTER = re.compile(
     r"\bdbt[-_](snowflake|bigquery|postgres|redshift|databricks|spark|athena|trino|clickhouse|duckdb|sqlserver|synapse|fabric|"
     r"mysql|oracle|starrocks|doris|exasol|teradata|vertica|materialize|dremio|greenplum)\b",
@@ -133,7 +142,11 @@ class Project:
             profiles = read_yaml(folder / "profiles.yml")
             if not isinstance(profiles, dict):
                 continue
-            profile = profiles.get(wanted) if wanted in profiles else next((v for k, v in profiles.items() if k != "config"), None)
+            profile = (
+                profiles.get(wanted)
+                if wanted in profiles
+                else next((v for k, v in profiles.items() if k != "config"), None)
+            )
             outputs = profile.get("outputs") if isinstance(profile, dict) else None
             if not isinstance(outputs, dict):
                 continue
@@ -158,7 +171,9 @@ class Project:
 
     def _dialect_by_habit(self) -> str:
         settings = str(self.settings).lower()
-        votes: Counter[str] = Counter({dialect: 3 * len(re.findall(habit, settings)) for dialect, habit in _SETTING_HABITS.items()})
+        votes: Counter[str] = Counter(
+            {dialect: 3 * len(re.findall(habit, settings)) for dialect, habit in _SETTING_HABITS.items()}
+        )
         for number, path in enumerate(self._files(self.model_folders, {".sql"})):
             if number >= 200:
                 break
@@ -285,14 +300,25 @@ class Project:
         text, trouble = (given, "") if given is not None else read_text(path)
         text = clean(text or "")
         folders = path.relative_to(folder).parts[:-1]
-        blocks = list(re.finditer(r"\{%[-+]?\s*snapshot\s+(\w+)\s*[-+]?%\}.*?\{%[-+]?\s*endsnapshot\s*[-+]?%\}", text, re.S))
+        blocks = list(
+            re.finditer(r"\{%[-+]?\s*snapshot\s+(\w+)\s*[-+]?%\}.*?\{%[-+]?\s*endsnapshot\s*[-+]?%\}", text, re.S)
+        )
         if not blocks:
-            yield Node(path.stem, self.shown(path), "snapshot", text, self.config_of("snapshots", path.stem, folders), trouble)
+            yield Node(
+                path.stem, self.shown(path), "snapshot", text, self.config_of("snapshots", path.stem, folders), trouble
+            )
         for block in blocks:
             # the rest of the file becomes spaces, so that lines and offsets stay what they are
             before = re.sub(r"[^\n]", " ", text[: block.start()])
             name = block.group(1)
-            yield Node(name, self.shown(path), "snapshot", before + block.group(0), self.config_of("snapshots", name, folders), trouble)
+            yield Node(
+                name,
+                self.shown(path),
+                "snapshot",
+                before + block.group(0),
+                self.config_of("snapshots", name, folders),
+                trouble,
+            )
 
 
 _SETTINGS = {
@@ -352,7 +378,7 @@ def read_yaml(path: Path, problems: list[tuple[str, str]] | None = None, shown: 
             problems.append((shown, trouble))
         return None
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506
+        return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if problems is not None:
             mark = getattr(error, "problem_mark", None)

@@ -43,9 +43,7 @@ MAX_DEPTH = 40
 _ASKS_INCREMENTAL = re.compile(r"\w*is_incremental\w*|\w*incremental\w*\(")
 _SET_INCREMENTAL = re.compile(r"\{%-?\s*set\s+(\w+)\s*=[^%]*?is_incremental\s*\(")
 _BLOCK_TAGS = re.compile(r"\{%[-+]?\s*(?:end)?(?:snapshot|materialization|test|docs)\b.*?%\}", re.S)
-_MACRO = re.compile(
-    r"\{%[-+]?\s*macro\s+(?P<name>\w+)\s*\((?P<body>.*?)\{%[-+]?\s*endmacro\s*[-+]?%\}", re.S
-)
+_MACRO = re.compile(r"\{%[-+]?\s*macro\s+(?P<name>\w+)\s*\((?P<body>.*?)\{%[-+]?\s*endmacro\s*[-+]?%\}", re.S)
 _MARK = re.compile(r"\ue000([DE])(\d+)\ue001|([\ue002\ue003])")
 
 
@@ -81,7 +79,11 @@ class _Environment(SandboxedEnvironment):
         return tree
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        sizes = [value if isinstance(value, int) else len(value) for value in (left, right) if isinstance(value, (int, str, list))]
+        sizes = [
+            value if isinstance(value, int) else len(value)
+            for value in (left, right)
+            if isinstance(value, (int, str, list))
+        ]
         if operator != "%" and any(isinstance(value, (str, list)) for value in (left, right)) and len(sizes) == 2:
             if sizes[0] * sizes[1] > MAX_RENDERED:
                 raise TooMuch("it builds a text that is too long")
@@ -357,7 +359,9 @@ class Session:
         adapter = {
             "dispatch": self._dispatch,
             "quote": lambda name="": f'"{without_marks(name)}"',
-            "get_relation": lambda *args, **kwargs: this if kwargs.get("identifier") == self.model else unknown("adapter.get_relation()"),
+            "get_relation": lambda *args, **kwargs: (
+                this if kwargs.get("identifier") == self.model else unknown("adapter.get_relation()")
+            ),
             "get_columns_in_relation": lambda *args, **kwargs: unknown("adapter.get_columns_in_relation()"),
             "already_exists": lambda *args: True,
         }
@@ -371,7 +375,14 @@ class Session:
             "target": Callables(notebook, "target", target, lambda key: unknown(f"target.{key}")),
             "flags": Callables(notebook, "flags", {"FULL_REFRESH": False, "EMPTY": False}, lambda key: False),
             "api": Callables(
-                notebook, "api", {"Relation": Callables(notebook, "api.Relation", {"create": lambda *a, **k: unknown("a relation")}, unknown)}, unknown
+                notebook,
+                "api",
+                {
+                    "Relation": Callables(
+                        notebook, "api.Relation", {"create": lambda *a, **k: unknown("a relation")}, unknown
+                    )
+                },
+                unknown,
             ),
         }
         for name in ("dbt_date", "dbt_expectations", "fivetran_utils", "dbt_date_utils"):
@@ -382,7 +393,9 @@ class Session:
             "function": ref,
             "metric": ref,
             "config": Config(notebook, "config", {"get": config_get, "require": config_get}, silent),
-            "var": Variables(notebook, "var", {"has_var": lambda name="": str(name) in self.surroundings.variables}, unknown),
+            "var": Variables(
+                notebook, "var", {"has_var": lambda name="": str(name) in self.surroundings.variables}, unknown
+            ),
             "env_var": env_var,
         }
         return {
@@ -394,7 +407,9 @@ class Session:
             "is_incremental": is_incremental,
             "return": returned,
             "project_name": self.surroundings.project_name,
-            "model": Callables(notebook, "model", {"name": self.model, "config": {}}, lambda key: unknown(f"model.{key}")),
+            "model": Callables(
+                notebook, "model", {"name": self.model, "config": {}}, lambda key: unknown(f"model.{key}")
+            ),
             "graph": unknown("graph"),
             "context": {},
         }
@@ -403,7 +418,9 @@ class Session:
         """Renders one short text of a configuration file."""
         try:
             template = ENVIRONMENT.from_string(text)
-            return "".join(template.root_render_func(template.new_context({"__session__": self, "__steps__": self._steps})))
+            return "".join(
+                template.root_render_func(template.new_context({"__session__": self, "__steps__": self._steps}))
+            )
         except Exception:  # a stranger's template may raise anything at all
             return text
 
@@ -568,7 +585,9 @@ def _flat(source: str, session: Session) -> str:
         elif reading():
             if kind == "value":
                 shown = session.evaluate("{{" + text + "}}")
-                text = session.notebook.token(Meaning("unknown", text.strip()[:60])) if shown.startswith("{{") else shown
+                text = (
+                    session.notebook.token(Meaning("unknown", text.strip()[:60])) if shown.startswith("{{") else shown
+                )
             out.append(f"{MARK_OPEN}{'E' if kind == 'value' else 'D'}{start}{MARK_CLOSE}{text}")
     return "".join(out)
 
@@ -581,7 +600,9 @@ def _pieces(source: str) -> Iterator[tuple[str, int, str]]:
         pattern = r"\{#.*?#\}|\{%[-+]?(?P<tag>.*?)[-+]?%\}|\{\{[-+]?(?P<value>.*?)[-+]?\}\}|[^{]+|\{"
         for found in re.finditer(pattern, source, re.S):
             if not found.group(0).startswith("{#"):
-                kind = "tag" if found.group("tag") is not None else "value" if found.group("value") is not None else "data"
+                kind = (
+                    "tag" if found.group("tag") is not None else "value" if found.group("value") is not None else "data"
+                )
                 yield kind, found.start(), found.group(kind) if kind != "data" else found.group(0)
         return
     position = start = 0

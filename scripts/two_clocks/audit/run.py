@@ -68,7 +68,9 @@ def audit_paths(
             continue
         below = projects_below(path) if path.is_dir() else []
         if not below:
-            raise CannotRun(f"There is no dbt_project.yml in, above or below {path}, so there is no dbt project to audit.")
+            raise CannotRun(
+                f"There is no dbt_project.yml in, above or below {path}, so there is no dbt project to audit."
+            )
         chosen.update(dict.fromkeys(below))
     return [audit_project(root, only, dialect, variables, progress, workers) for root, only in chosen.items()]
 

@@ -20,7 +20,9 @@ from two_clocks.audit.rules import RULES, VERDICTS
 from two_clocks.audit.run import audit_project
 from two_clocks.errors import CannotRun
 
-LABEL = re.compile(r"^(?:--|#)\s*expect:\s*(?P<verdict>safe|at risk|loses rows|not judged|nothing)(?P<codes>(?:\s+TC\d\d)*)\s*$", re.M)
+LABEL = re.compile(
+    r"^(?:--|#)\s*expect:\s*(?P<verdict>safe|at risk|loses rows|not judged|nothing)(?P<codes>(?:\s+TC\d\d)*)\s*$", re.M
+)
 
 
 @dataclass
@@ -58,7 +60,9 @@ def score(corpus: Path) -> Score:
     for root in roots:
         audit = audit_project(root, workers=1)
         told = {report.path: report for report in audit.reports}
-        for path in sorted([*root.rglob("models/**/*.sql"), *root.rglob("models/**/*.py"), *root.rglob("snapshots/**/*.sql")]):
+        for path in sorted(
+            [*root.rglob("models/**/*.sql"), *root.rglob("models/**/*.py"), *root.rglob("snapshots/**/*.sql")]
+        ):
             label = LABEL.search(path.read_text(encoding="utf-8"))
             shown = path.relative_to(root).as_posix()
             if label is None:
@@ -67,7 +71,10 @@ def score(corpus: Path) -> Score:
             out.dialects[audit.dialect] += 1
             report = told.get(shown)
             verdict = report.verdict if report else "nothing"
-            expected, found = set(label.group("codes").split()), {finding.rule for finding in report.findings} if report else set()
+            expected, found = (
+                set(label.group("codes").split()),
+                {finding.rule for finding in report.findings} if report else set(),
+            )
             out.right.update(expected & found)
             out.false.update(found - expected)
             out.missed.update(expected - found)
@@ -89,9 +96,13 @@ def main(corpus: Path) -> None:
     click.echo(f"{'rule':<6}{'right':>7}{'false':>7}{'missed':>8}{'precision':>11}{'recall':>8}  what")
     for code, rule in RULES.items():
         numbers = (result.right[code], result.false[code], result.missed[code])
-        click.echo(f"{code:<6}{numbers[0]:>7}{numbers[1]:>7}{numbers[2]:>8}{result.precision(code):>11.2f}{result.recall(code):>8.2f}  {rule.title}")
+        click.echo(
+            f"{code:<6}{numbers[0]:>7}{numbers[1]:>7}{numbers[2]:>8}{result.precision(code):>11.2f}{result.recall(code):>8.2f}  {rule.title}"
+        )
     numbers = (sum(result.right.values()), sum(result.false.values()), sum(result.missed.values()))
-    click.echo(f"{'all':<6}{numbers[0]:>7}{numbers[1]:>7}{numbers[2]:>8}{result.precision():>11.2f}{result.recall():>8.2f}\n")
+    click.echo(
+        f"{'all':<6}{numbers[0]:>7}{numbers[1]:>7}{numbers[2]:>8}{result.precision():>11.2f}{result.recall():>8.2f}\n"
+    )
     names = [*VERDICTS, "nothing"]
     click.echo(f"{'verdict expected / given':<26}" + "".join(f"{name:>12}" for name in names))
     for expected in names:

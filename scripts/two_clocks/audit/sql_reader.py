@@ -101,7 +101,15 @@ _WALL_FUNCTIONS = {
     "get_current_time",
     "tc_now",
 }
-_WALL_BARE = {"sysdate", "systimestamp", "current_date", "current_timestamp", "localtimestamp", "current_datetime", "localtime"}
+_WALL_BARE = {
+    "sysdate",
+    "systimestamp",
+    "current_date",
+    "current_timestamp",
+    "localtimestamp",
+    "current_datetime",
+    "localtime",
+}
 _WALL_NODES = tuple(
     getattr(exp, name)
     for name in (
@@ -119,14 +127,44 @@ _WALL_NODES = tuple(
     )
     if hasattr(exp, name)
 )
-_ADD_NODES = tuple(getattr(exp, n) for n in ("DateAdd", "DatetimeAdd", "TimestampAdd", "TimeAdd", "TsOrDsAdd") if hasattr(exp, n))
+_ADD_NODES = tuple(
+    getattr(exp, n) for n in ("DateAdd", "DatetimeAdd", "TimestampAdd", "TimeAdd", "TsOrDsAdd") if hasattr(exp, n)
+)
 _SUB_NODES = tuple(getattr(exp, n) for n in ("DateSub", "DatetimeSub", "TimestampSub", "TimeSub") if hasattr(exp, n))
-_DIFF_NODES = tuple(getattr(exp, n) for n in ("DateDiff", "DatetimeDiff", "TimestampDiff", "TimeDiff", "TsOrDsDiff") if hasattr(exp, n))
-_TRUNC_NODES = tuple(getattr(exp, n) for n in ("DateTrunc", "DatetimeTrunc", "TimestampTrunc", "TimeTrunc") if hasattr(exp, n))
-_ADD_FUNCTIONS = {"dateadd": 1, "date_add": 1, "timestampadd": 1, "timestamp_add": 1, "datetime_add": 1, "tc_dateadd": 1, "adddate": 1}
-_SUB_FUNCTIONS = {"datesub": -1, "date_sub": -1, "timestampsub": -1, "timestamp_sub": -1, "datetime_sub": -1, "subdate": -1}
+_DIFF_NODES = tuple(
+    getattr(exp, n) for n in ("DateDiff", "DatetimeDiff", "TimestampDiff", "TimeDiff", "TsOrDsDiff") if hasattr(exp, n)
+)
+_TRUNC_NODES = tuple(
+    getattr(exp, n) for n in ("DateTrunc", "DatetimeTrunc", "TimestampTrunc", "TimeTrunc") if hasattr(exp, n)
+)
+_ADD_FUNCTIONS = {
+    "dateadd": 1,
+    "date_add": 1,
+    "timestampadd": 1,
+    "timestamp_add": 1,
+    "datetime_add": 1,
+    "tc_dateadd": 1,
+    "adddate": 1,
+}
+_SUB_FUNCTIONS = {
+    "datesub": -1,
+    "date_sub": -1,
+    "timestampsub": -1,
+    "timestamp_sub": -1,
+    "datetime_sub": -1,
+    "subdate": -1,
+}
 _UNIT_FUNCTION = re.compile(r"^(add|subtract)(seconds|minutes|hours|days|weeks|months|quarters|years)$")
-_DIFF_FUNCTIONS = {"datediff", "date_diff", "timestampdiff", "timestamp_diff", "datetime_diff", "tc_datediff", "age", "months_between"}
+_DIFF_FUNCTIONS = {
+    "datediff",
+    "date_diff",
+    "timestampdiff",
+    "timestamp_diff",
+    "datetime_diff",
+    "tc_datediff",
+    "age",
+    "months_between",
+}
 _MAX_NAMES = {"max", "max_by", "argmax", "maxornull", "maxif", "any_value", "tc_any_value"}
 
 UNITS = {
@@ -318,7 +356,9 @@ class Reader:
             elif isinstance(node, (exp.Where, exp.Having, exp.Qualify)) and not isinstance(node.parent, exp.Select):
                 self._conditions(reading, node.this, node)
 
-    def _conditions(self, reading: Reading, condition: exp.Expression, select: exp.Expression, in_join: bool = False) -> None:
+    def _conditions(
+        self, reading: Reading, condition: exp.Expression, select: exp.Expression, in_join: bool = False
+    ) -> None:
         for part in _conjuncts(condition):
             choices = list(_disjuncts(part))
             guard = len(choices) > 1 and any(self._is_guard(choice) for choice in choices)
@@ -346,7 +386,9 @@ class Reader:
         pairs: list[tuple[str, bool, exp.Expression, exp.Expression, bool]] = []
         if isinstance(inner, (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ)):
             side = {exp.GT: "lower", exp.GTE: "lower", exp.LT: "upper", exp.LTE: "upper", exp.EQ: "both"}[type(inner)]
-            pairs.append((side, isinstance(inner, (exp.GT, exp.LT)), inner.this, inner.expression, isinstance(inner, exp.EQ)))
+            pairs.append(
+                (side, isinstance(inner, (exp.GT, exp.LT)), inner.this, inner.expression, isinstance(inner, exp.EQ))
+            )
         elif isinstance(inner, exp.Between):
             pairs.append(("lower", False, inner.this, inner.args["low"], False))
             pairs.append(("upper", False, inner.this, inner.args["high"], False))
@@ -355,7 +397,9 @@ class Reader:
             pairs += [("both", False, inner.this, value, True) for value in values]
         bounds: list[Bound] = []
         for side, strict, left, right, equality in pairs:
-            bounds += self._pair(side, strict, left, right, equality, negated, inner, position, incremental, select, in_join)
+            bounds += self._pair(
+                side, strict, left, right, equality, negated, inner, position, incremental, select, in_join
+            )
         if isinstance(inner, exp.In):
             bounds = _widest(bounds)
         if not bounds and not isinstance(inner, (exp.Boolean, exp.Literal)) and not self._always_true(pairs, select):
@@ -398,7 +442,9 @@ class Reader:
             wall = Term("wall", offset=None if number is None else -abs(number) * scale, position=term.position)
             row = tuple(part for part in age if part.kind == "column")
             first, second = row, (wall,)
-            side = {"upper": "lower", "lower": "upper", "both": "both"}[side]  # an age of at most 3 days: from now - 3 days
+            side = {"upper": "lower", "lower": "upper", "both": "both"}[
+                side
+            ]  # an age of at most 3 days: from now - 3 days
         elif isinstance(node, exp.Between) and not _is_row(first):
             return []  # a moment between two columns: a version that was valid then, no window
         elif not _is_row(first) and _is_row(second):
@@ -408,7 +454,9 @@ class Reader:
             side, strict = {"lower": "upper", "upper": "lower", "both": "none"}[side], not strict
         if not _is_row(first) or side == "none" or not second:
             return []
-        if all(term.kind in {"column", "target_row"} for term in second) or all(term.kind == "literal" for term in second):
+        if all(term.kind in {"column", "target_row"} for term in second) or all(
+            term.kind == "literal" for term in second
+        ):
             return []
         if equality and all(term.kind in {"elsewhere", "literal"} for term in second):
             return []
@@ -416,9 +464,23 @@ class Reader:
         if moved != 0.0:
             second = tuple(term.moved(None if moved is None else -moved) for term in second)
         incremental = incremental or any(term.kind == "target" for term in second)
-        incremental = incremental or any(term.position >= 0 and self.rendered.is_incremental(term.position) for term in second)
+        incremental = incremental or any(
+            term.position >= 0 and self.rendered.is_incremental(term.position) for term in second
+        )
         return [
-            Bound(one, strict, first, second, node, position, incremental, select, equality=equality, flipped=flipped, in_join=in_join)
+            Bound(
+                one,
+                strict,
+                first,
+                second,
+                node,
+                position,
+                incremental,
+                select,
+                equality=equality,
+                flipped=flipped,
+                in_join=in_join,
+            )
             for one in (("lower", "upper") if side == "both" else (side,))
         ]
 
@@ -437,7 +499,9 @@ class Reader:
                 return False
             return query is not None and self._reads_this(query)
         if isinstance(node, exp.Is) and not negated and isinstance(_unwrapped(node.this), exp.Column):
-            return any(term.kind == "target_row" for term in self.value(_unwrapped(node.this), node.find_ancestor(exp.Select)))
+            return any(
+                term.kind == "target_row" for term in self.value(_unwrapped(node.this), node.find_ancestor(exp.Select))
+            )
         if isinstance(node, exp.NEQ) and isinstance(node.expression, exp.All):
             return self._reads_this(node.expression)
         return False
@@ -448,8 +512,12 @@ class Reader:
             if meaning and meaning.kind == "this":
                 return True
             target = self._lookup(table.name, table) if not meaning else None
-            if target is not None and target is not query and any(
-                (m := self._meaning_of_table(inner)) and m.kind == "this" for inner in target.find_all(exp.Table)
+            if (
+                target is not None
+                and target is not query
+                and any(
+                    (m := self._meaning_of_table(inner)) and m.kind == "this" for inner in target.find_all(exp.Table)
+                )
             ):
                 return True
         return False
@@ -489,7 +557,9 @@ class Reader:
             return self.value(node.this, select, below)
         if isinstance(node, _WALL_NODES):
             offset = -86400.0 if node.name.lower() == "yesterday" else 0.0
-            return (Term("wall", offset=offset, position=self._position(node), date_only=isinstance(node, exp.CurrentDate)),)
+            return (
+                Term("wall", offset=offset, position=self._position(node), date_only=isinstance(node, exp.CurrentDate)),
+            )
         if isinstance(node, exp.Literal):
             return self._literal(node, below)
         if isinstance(node, exp.Column):
@@ -511,7 +581,9 @@ class Reader:
             return self._branches(branches, select, below)
         if isinstance(node, exp.If):
             return self._branches([node.args.get("true"), node.args.get("false")], select, below)
-        if isinstance(node, (exp.Max, exp.Min)) or isinstance(node, exp.AggFunc) and node.sql_name().lower() in _MAX_NAMES:
+        if isinstance(node, (exp.Max, exp.Min)) or (
+            isinstance(node, exp.AggFunc) and node.sql_name().lower() in _MAX_NAMES
+        ):
             return self._aggregate(node.this, select, below, isinstance(node, exp.Min))
         if isinstance(node, exp.Window):
             return self.value(node.this, select, below)
@@ -531,7 +603,10 @@ class Reader:
             unit = unit_seconds(node.args.get("unit") or "day") or 86400.0
             return tuple(replace(term, trunc=max(term.trunc, unit)) for term in self.value(node.this, select, below))
         if isinstance(node, exp.Neg):
-            return tuple(replace(term, offset=None if term.offset is None else -term.offset) for term in self.value(node.this, select, below))
+            return tuple(
+                replace(term, offset=None if term.offset is None else -term.offset)
+                for term in self.value(node.this, select, below)
+            )
         if isinstance(node, exp.Cast):
             terms = self.value(node.this, select, below)
             if node.to.is_type(exp.DType.DATE) if hasattr(exp, "DType") else node.to.is_type("date"):
@@ -544,7 +619,7 @@ class Reader:
         if isinstance(node, (exp.Date, exp.TsOrDsToDate)):
             terms = self._all(node, select, below)
             return tuple(replace(term, trunc=max(term.trunc, 86400.0)) for term in terms)
-        if isinstance(node, exp.Connector) or isinstance(node, exp.Predicate):
+        if isinstance(node, (exp.Connector, exp.Predicate)):
             return ()
         return self._all(node, select, below)
 
@@ -565,7 +640,14 @@ class Reader:
             return token
         if name in _WALL_FUNCTIONS or (name in {"unix_timestamp", "to_unix_timestamp"} and not arguments):
             offset = -86400.0 if name == "yesterday" else 0.0
-            return (Term("wall", offset=offset, position=self._position(node), date_only=name in {"today", "curdate", "current_date"}),)
+            return (
+                Term(
+                    "wall",
+                    offset=offset,
+                    position=self._position(node),
+                    date_only=name in {"today", "curdate", "current_date"},
+                ),
+            )
         if name in _ADD_FUNCTIONS or name in _SUB_FUNCTIONS:
             sign = _ADD_FUNCTIONS.get(name) or _SUB_FUNCTIONS[name]
             if len(arguments) >= 3:
@@ -587,7 +669,9 @@ class Reader:
             unit = unit_seconds(name.removeprefix("tostartof")) or 60.0
             return tuple(replace(term, trunc=max(term.trunc, unit)) for term in self.value(arguments[0], select, depth))
         if name in {"todate", "to_date"} and arguments:
-            return tuple(replace(term, trunc=max(term.trunc, 86400.0)) for term in self.value(arguments[0], select, depth))
+            return tuple(
+                replace(term, trunc=max(term.trunc, 86400.0)) for term in self.value(arguments[0], select, depth)
+            )
         if name in _MAX_NAMES and arguments:
             return self._aggregate(arguments[0], select, depth, False)
         if name in {"ifnull", "nvl", "isnull", "coalesce", "zn"} and len(arguments) >= 2:
@@ -612,7 +696,10 @@ class Reader:
         if meaning.kind == "wall":
             return (Term("wall", offset=meaning.offset),)
         if meaning.kind == "query":
-            return tuple(replace(term.moved(meaning.offset), through_query=True) for term in self._stored_query(meaning.sql, depth))
+            return tuple(
+                replace(term.moved(meaning.offset), through_query=True)
+                for term in self._stored_query(meaning.sql, depth)
+            )
         if meaning.kind == "window_end":
             return (Term("window", meaning.name),)
         if meaning.kind == "unknown":
@@ -668,7 +755,9 @@ class Reader:
                     known.append(value)
         tables = [source for source in sources.values() if not isinstance(source, exp.Query)]
         if known:
-            explicit = [v for v in known if not all(term.kind == "column" and term.name.lower() == name.lower() for term in v)]
+            explicit = [
+                v for v in known if not all(term.kind == "column" and term.name.lower() == name.lower() for term in v)
+            ]
             return (explicit or known)[0]
         if len(tables) == 1:
             return self._from_source(name, tables[0], depth)
@@ -785,7 +874,11 @@ class Reader:
     def _projected(self, chosen: exp.Expression, query: exp.Expression, depth: int) -> Value:
         inner = chosen.this if isinstance(chosen, exp.Alias) else chosen
         value = self.value(inner, query, depth)
-        if any(term.kind == "target_row" for term in value) and query.args.get("order") is not None and query.args.get("limit") is not None:
+        if (
+            any(term.kind == "target_row" for term in value)
+            and query.args.get("order") is not None
+            and query.args.get("limit") is not None
+        ):
             value = tuple(replace(t, kind="target") if t.kind == "target_row" else t for t in value)
         if self._is_filtered(query):
             value = tuple(replace(term, filtered=True) if term.kind == "target" else term for term in value)
@@ -799,7 +892,8 @@ class Reader:
         if query.args.get("group") is not None:
             return True
         return any(
-            isinstance(node, (exp.EQ, exp.In, exp.Like, exp.ILike)) and node.find(exp.Column) is not None for node in where.walk()
+            isinstance(node, (exp.EQ, exp.In, exp.Like, exp.ILike)) and node.find(exp.Column) is not None
+            for node in where.walk()
         )
 
     def _scalar(self, node: exp.Expression, depth: int) -> Value:
@@ -815,7 +909,10 @@ class Reader:
                 if len(sources) == 1 and isinstance(sources[0], exp.Select) and sources[0].selects:
                     return self._scalar(sources[0], depth)
             value = self._projected(chosen, query, depth)
-            return tuple(replace(term, kind="elsewhere", table=term.table or "another table") if term.kind == "column" else term for term in value)
+            return tuple(
+                replace(term, kind="elsewhere", table=term.table or "another table") if term.kind == "column" else term
+                for term in value
+            )
         return ()
 
     def _coalesce(self, parts: list[Any], select: exp.Expression | None, depth: int) -> Value:
@@ -828,13 +925,22 @@ class Reader:
     def _branches(self, branches: list[Any], select: exp.Expression | None, depth: int) -> Value:
         parts = [self.value(branch, select, depth) for branch in branches if branch is not None]
         many = len(parts) > 1
-        return tuple(replace(term, guarded=term.guarded or many) for part in parts for term in part if term.kind != "literal")
+        return tuple(
+            replace(term, guarded=term.guarded or many) for part in parts for term in part if term.kind != "literal"
+        )
 
     def _aggregate(self, inner: exp.Expression, select: exp.Expression | None, depth: int, smallest: bool) -> Value:
         out = []
         for term in self.value(inner, select, depth):
             if term.kind in {"target_row", "target"}:
-                out.append(replace(term, kind="unknown" if smallest else "target", guarded=False, how="" if term.how == "fallback" else term.how))
+                out.append(
+                    replace(
+                        term,
+                        kind="unknown" if smallest else "target",
+                        guarded=False,
+                        how="" if term.how == "fallback" else term.how,
+                    )
+                )
             elif term.kind == "column" and self._joins_this(select):
                 out.append(replace(term, kind="target", table=term.table or "a joined table", guarded=False))
             elif term.kind == "column":
@@ -847,7 +953,9 @@ class Reader:
         if not isinstance(select, exp.Select):
             return False
         tables = [source for source in self._sources(select).values() if isinstance(source, exp.Table)]
-        return any((meaning := self._meaning_of_table(table)) is not None and meaning.kind == "this" for table in tables)
+        return any(
+            (meaning := self._meaning_of_table(table)) is not None and meaning.kind == "this" for table in tables
+        )
 
     def _interval(self, node: exp.Interval) -> float | None:
         if node.this is None:
@@ -876,7 +984,12 @@ class Reader:
             left, right = self._number(node.this), self._number(node.expression)
             if left is None or right is None or (isinstance(node, exp.Div) and right == 0):
                 return None
-            return {exp.Mul: left * right, exp.Add: left + right, exp.Sub: left - right, exp.Div: left / right if right else 0}[type(node)]
+            return {
+                exp.Mul: left * right,
+                exp.Add: left + right,
+                exp.Sub: left - right,
+                exp.Div: left / right if right else 0,
+            }[type(node)]
         if isinstance(node, exp.Literal):
             try:
                 return float(node.name.strip())
@@ -891,7 +1004,9 @@ class Reader:
             amount = self._interval(by)
         else:
             number = self._number(by)
-            seconds = unit_seconds(unit.name if isinstance(unit, exp.Expression) and unit.name else unit if unit is not None else "day")
+            seconds = unit_seconds(
+                unit.name if isinstance(unit, exp.Expression) and unit.name else unit if unit is not None else "day"
+            )
             amount = None if number is None or seconds is None else number * seconds
         terms = self.value(base, select, depth)
         if isinstance(by, exp.Expression) and amount is None and not any(term.kind != "literal" for term in terms):
@@ -916,7 +1031,9 @@ class Reader:
         number = self._number(node)
         if number is not None:
             return True, number
-        if isinstance(node, exp.Anonymous) and re.match(r"(make_interval|numtodsinterval|tointerval\w+|to_\w+s)$", str(node.this).lower()):
+        if isinstance(node, exp.Anonymous) and re.match(
+            r"(make_interval|numtodsinterval|tointerval\w+|to_\w+s)$", str(node.this).lower()
+        ):
             return True, None
         if type(node).__name__ in {"MakeInterval", "ToDays"}:
             return True, None
@@ -937,8 +1054,13 @@ class Reader:
         left, right = self.value(node.this, select, depth), self.value(node.expression, select, depth)
         if isinstance(node, exp.Sub) and _has(left, "wall") and _has(right, "column"):
             wall = next(term for term in left if term.kind == "wall")
-            return (Term("age", offset=_scale(node.this), position=wall.position), *(t for t in right if t.kind == "column"))
-        unknown = any(term.kind == "unknown" for term in right) and not _has(right, "wall") and not _has(right, "target")
+            return (
+                Term("age", offset=_scale(node.this), position=wall.position),
+                *(t for t in right if t.kind == "column"),
+            )
+        unknown = (
+            any(term.kind == "unknown" for term in right) and not _has(right, "wall") and not _has(right, "target")
+        )
         if unknown:
             return tuple(term.moved(None) for term in left)
         return tuple(term.moved(None) for term in left + right if term.kind != "literal")
@@ -984,7 +1106,10 @@ class Reader:
         for chosen in query.selects:
             if isinstance(chosen, exp.Star) or (isinstance(chosen, exp.Column) and isinstance(chosen.this, exp.Star)):
                 table = chosen.table.lower() if isinstance(chosen, exp.Column) else ""
-                gone = [getattr(p, "name", "").lower() for p in (chosen.args.get("except_") or chosen.args.get("except") or [])]
+                gone = [
+                    getattr(p, "name", "").lower()
+                    for p in (chosen.args.get("except_") or chosen.args.get("except") or [])
+                ]
                 for alias, source in self._sources(query).items():
                     if table and alias != table:
                         continue
@@ -1038,7 +1163,9 @@ def _is_age(value: Value) -> bool:
 
 
 def _is_row(value: Value) -> bool:
-    return any(term.kind == "column" for term in value) and not any(term.kind in {"target", "source_max"} for term in value)
+    return any(term.kind == "column" for term in value) and not any(
+        term.kind in {"target", "source_max"} for term in value
+    )
 
 
 def _scale(base: exp.Expression, number: float = 1.0) -> float:

@@ -21,17 +21,35 @@ MENDED = {"TC01", "TC02", "TC03", "TC10"}
 LEAST_DAYS = 2
 # dbt's dateadd changes the type of the column there, or an empty table's maximum is no NULL
 _OTHER_TYPES = {"bigquery", "clickhouse"}
-_NO_TIME = re.compile(r"(?:^|_)(?:id|ids|seq|sequence|no|number|num|epoch|unix|unixtime|ms|millis|block|slot|version|offset|lsn|scn|suffix|key)$", re.I)
+_NO_TIME = re.compile(
+    r"(?:^|_)(?:id|ids|seq|sequence|no|number|num|epoch|unix|unixtime|ms|millis|block|slot|version|offset|lsn|scn|suffix|key)$",
+    re.I,
+)
 
 
 def suggest(worker: Judge) -> str:
     """A unified diff for a model that was judged; empty where the model is not simple enough."""
     report, reading, rendered = worker.report, worker.reading, worker.rendered
-    if not report.findings or reading is None or rendered is None or report.kind != "incremental" or not worker.node.as_is:
+    if (
+        not report.findings
+        or reading is None
+        or rendered is None
+        or report.kind != "incremental"
+        or not worker.node.as_is
+    ):
         return ""
-    if {finding.rule for finding in report.findings} - MENDED or not worker.has_key or reading.dialect in _OTHER_TYPES or reading.fragments:
+    if (
+        {finding.rule for finding in report.findings} - MENDED
+        or not worker.has_key
+        or reading.dialect in _OTHER_TYPES
+        or reading.fragments
+    ):
         return ""
-    lowers = [b for b in reading.bounds if b.side == "lower" and (b.terms("target") or (b.terms("wall") and worker._counts(b)))]
+    lowers = [
+        b
+        for b in reading.bounds
+        if b.side == "lower" and (b.terms("target") or (b.terms("wall") and worker._counts(b)))
+    ]
     if len(lowers) != 1:
         return ""
     changed = _changed(worker, lowers[0])
@@ -80,13 +98,22 @@ def _stored_name(worker: Judge, bound: Bound) -> str:
         assert worker.reader is not None and worker.reading is not None
         outputs = worker.reader.outputs(worker.reading.trees[-1])
         if outputs is not None and name.lower() not in outputs:
-            name = next((output for output, value in outputs.items() if {t.name.lower() for t in value} == {name.lower()} and len(value) == 1), "")
+            name = next(
+                (
+                    output
+                    for output, value in outputs.items()
+                    if {t.name.lower() for t in value} == {name.lower()} and len(value) == 1
+                ),
+                "",
+            )
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else ""
 
 
 def as_diff(before: str, after: str, path: str) -> str:
     """A unified diff that `patch -p1` and `git apply` take."""
     out = []
-    for line in difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path}", f"b/{path}"):
+    for line in difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path}", f"b/{path}"
+    ):
         out.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(out)

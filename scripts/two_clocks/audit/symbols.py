@@ -229,7 +229,9 @@ class Relation(Symbol):
 class Callables:
     """A name space of functions (dbt.*, dbt_utils.*, modules.*); names that it lacks are unknown."""
 
-    def __init__(self, notebook: Notebook, name: str, functions: dict[str, Any], fallback: Callable[[str], Any]) -> None:
+    def __init__(
+        self, notebook: Notebook, name: str, functions: dict[str, Any], fallback: Callable[[str], Any]
+    ) -> None:
         self._notebook, self._name, self._functions, self._fallback = notebook, name, functions, fallback
 
     def __getattr__(self, name: str) -> Any:

@@ -23,10 +23,22 @@ STYLES = {LOSES: "bold red", AT_RISK: "yellow", "safe": "green", NOT_JUDGED: "di
 
 @click.command(name="audit")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--project-dir", type=click.Path(path_type=Path), envvar="DBT_PROJECT_DIR", help="A project to audit, where no PATH is given.")
-@click.option("--profiles-dir", type=click.Path(path_type=Path), hidden=True, help="Accepted as by every command; no profile is read.")
+@click.option(
+    "--project-dir",
+    type=click.Path(path_type=Path),
+    envvar="DBT_PROJECT_DIR",
+    help="A project to audit, where no PATH is given.",
+)
+@click.option(
+    "--profiles-dir",
+    type=click.Path(path_type=Path),
+    hidden=True,
+    help="Accepted as by every command; no profile is read.",
+)
 @click.option("--target", hidden=True, help="Accepted as by every command; nothing is connected to.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "sarif", "markdown"]), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "sarif", "markdown"]), default="table", show_default=True
+)
 @json_option
 @click.option(
     "--fail-on",
@@ -39,7 +51,11 @@ STYLES = {LOSES: "bold red", AT_RISK: "yellow", "safe": "green", NOT_JUDGED: "di
 @click.option("--vars", "variables", default="", help="dbt vars as YAML, as in dbt's own --vars.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the result to a file.")
 @click.option("--brief", is_flag=True, help="The table only, without the findings below it.")
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes. Default: one for each core, in projects of more than 200 files.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="Processes. Default: one for each core, in projects of more than 200 files.",
+)
 @click.pass_context
 def command(
     context: click.Context,

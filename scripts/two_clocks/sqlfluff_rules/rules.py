@@ -37,7 +37,11 @@ class _Audited:
         for finding in findings_of(source, path, context.dialect.name):
             if finding.rule == code:
                 offset = _offset(source, finding)
-                results.append(LintResult(_anchor(context, offset), self._fixes(context, source, finding), description=finding.message))
+                results.append(
+                    LintResult(
+                        _anchor(context, offset), self._fixes(context, source, finding), description=finding.message
+                    )
+                )
         return results or None
 
     def _fixes(self, context: RuleContext, source: str, finding: Finding) -> list[LintFix]:
@@ -55,7 +59,12 @@ def _offset(source: str, finding: Finding) -> int:
 def _segment_at(context: RuleContext, offset: int, raw: str | None = None) -> RawSegment | None:
     for segment in context.segment.raw_segments:
         marker = segment.pos_marker
-        if marker is not None and segment.raw and marker.source_slice.start == offset and (raw is None or segment.raw == raw):
+        if (
+            marker is not None
+            and segment.raw
+            and marker.source_slice.start == offset
+            and (raw is None or segment.raw == raw)
+        ):
             return segment
     return None
 
@@ -66,7 +75,14 @@ def _anchor(context: RuleContext, offset: int) -> RawSegment:
     if found is not None:
         return found
     assert context.templated_file is not None
-    at = next((s.pos_marker for s in context.segment.raw_segments if s.pos_marker and s.pos_marker.source_slice.stop > offset), None)
+    at = next(
+        (
+            s.pos_marker
+            for s in context.segment.raw_segments
+            if s.pos_marker and s.pos_marker.source_slice.stop > offset
+        ),
+        None,
+    )
     templated = at.templated_slice.start if at is not None else 0
     marker = PositionMarker(slice(offset, offset + 1), slice(templated, templated), context.templated_file)
     return RawSegment("", pos_marker=marker)
