@@ -1,4 +1,4 @@
-"""Kill a dbt process at a statement of our choice."""
+"""dbt in processes of its own: to be killed at a statement of our choice, or to be held there."""
 
 from __future__ import annotations
 
@@ -6,38 +6,65 @@ import itertools
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, Callable
 
 from support.project import Project
-
 
 WRITES = re.compile(r"\b(create|insert|merge|update|delete|drop|alter|commit)\b", re.IGNORECASE)
 
 
+def start(project: Project, *arguments: str, before_statement: Callable[[int, str], None], **options: Any) -> int:
+    """`dbt run` in a process of its own; returns its id. It ends with 0 if dbt succeeded."""
+    project.manifest()
+    child = os.fork()
+    if child:
+        return child
+    # nothing of pytest's may run in here: no output, no clean-up, no fixture
+    status = 3
+    try:
+        sys.stdout = sys.stderr = open(os.devnull, "w")
+        status = 0 if project.attempt(*arguments, before_statement=before_statement, **options).result.success else 2
+    finally:
+        os._exit(status)
+
+
 def run_killed_before(project: Project, statement: int, *arguments: str, **options: Any) -> bool:
-    """`dbt run` in a process of its own, killed just before it sends its n-th statement that is no mere question.
+    """`dbt run`, killed just before it sends its n-th statement that is no mere question.
 
     Returns whether it was killed; False if it had fewer statements and ended by itself.
     """
-    project.manifest()
-    child = os.fork()
-    if child == 0:
-        # nothing of pytest's may run in here: no output, no clean-up, no fixture
-        status = 3
-        try:
-            sys.stdout = sys.stderr = open(os.devnull, "w")
+    count = itertools.count(1)
 
-            count = itertools.count(1)
+    def kill(number: int, sql: str) -> None:
+        if WRITES.search(sql) and next(count) == statement:
+            os.kill(os.getpid(), 9)
 
-            def kill(number: int, sql: str) -> None:
-                if WRITES.search(sql) and next(count) == statement:
-                    os.kill(os.getpid(), 9)
-
-            status = 0 if project.attempt(*arguments, before_statement=kill, **options).result.success else 2
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
+    _, status = os.waitpid(start(project, *arguments, before_statement=kill, **options), 0)
     if os.WIFSIGNALED(status):
         return True
     assert os.WEXITSTATUS(status) == 0, f"dbt failed by itself with status {os.WEXITSTATUS(status)}"
     return False
+
+
+class HeldRun:
+    """`dbt run` that stops just before it commits what it wrote, until it is let go."""
+
+    def __init__(self, project: Project, **options: Any) -> None:
+        here, self._there = os.pipe()
+        go, self._go = os.pipe()
+        wrote = []
+
+        def hold(number: int, sql: str) -> None:
+            if "two_clocks_window_ledger" in sql and "insert" in sql:
+                wrote.append(sql)
+            elif wrote and "commit" in sql.lower():
+                wrote.clear()
+                os.write(self._there, b"!")
+                os.read(go, 1)
+
+        self._child = start(project, before_statement=hold, **options)
+        os.read(here, 1)
+
+    def let_go(self) -> bool:
+        os.write(self._go, b"!")
+        return os.waitpid(self._child, 0)[1] == 0

@@ -1,0 +1,110 @@
+"""The older PostgreSQL servers, whose MERGE cannot return what it did, give the same rows and the same counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+from support.crash import run_killed_before
+from support.engines import PostgresDatabase, PostgresWarehouse
+from support.project import FEED, SINK, Project
+from support.servers import binaries, postgres
+
+NOON = "2024-06-03T12:00:00Z"
+
+
+@pytest.fixture(scope="module", params=[15, 16, 17], ids=lambda major: f"postgres-{major}")
+def old_postgres(request: pytest.FixtureRequest) -> Iterator[PostgresDatabase]:
+    chosen = request.config.getoption("--engine")
+    if chosen and "postgres" not in chosen:
+        pytest.skip("only other engines were asked for")
+    if binaries(request.param) is None:
+        pytest.skip(f"no server binaries of PostgreSQL {request.param} on this machine")
+    with postgres(request.param) as database:
+        assert database.version() == request.param
+        yield database
+
+
+@pytest.fixture
+def project(
+    old_postgres: PostgresDatabase, template_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Project]:
+    warehouse = PostgresWarehouse(old_postgres)
+    template = template_directory / f"postgres-{old_postgres.version()}"
+    if not template.exists():
+        Project.template(warehouse, template)
+    project = Project.copy_of(template, warehouse, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    project.source("feed", FEED)
+    project.model("sink", SINK)
+    yield project
+    warehouse.clear()
+
+
+def test_every_fate_of_a_row_is_counted(project: Project) -> None:
+    project.feed((1, "same", "2024-06-03 08:00"), (2, "edited", "2024-06-03 08:00"), (3, "newer", "2024-06-03 10:00"))
+    project.run(now=NOON)
+    project.warehouse.execute("update ods.feed set note = 'edit', changed_at = '2024-06-03 09:00' where id = 2")
+    project.warehouse.execute("update ods.feed set note = 'older', changed_at = '2024-06-03 09:00' where id = 3")
+    project.feed((4, "new", "2024-06-03 11:00"), (5, "old", "2024-06-03 09:00"), (5, "late", "2024-06-03 09:30"))
+    project.run(now=NOON)
+
+    assert project.counts() == {
+        "extracted": 6,
+        "inserted": 2,
+        "updated": 1,
+        "unchanged": 1,
+        "stale": 1,
+        "superseded": 1,
+    }
+    assert project.last_window()["rows_late"] == 2
+    assert project.last_window()["max_lateness_seconds"] == 3600
+    assert project.rows() == [(1, "same"), (2, "edit"), (3, "newer"), (4, "new"), (5, "late")]
+
+
+def test_C06_tied_rows_are_delivered(project: Project) -> None:
+    project.feed(*[(n, "tied", "2024-06-03 09:00:00.123457") for n in range(1, 22)])
+    project.run(now=NOON, lookback=0)
+    project.feed(*[(n, "tied", "2024-06-03 09:00:00.123457") for n in range(22, 61)])
+    project.run(now=NOON, lookback=0)
+    assert project.ids() == list(range(1, 61))
+
+
+def test_repeats_write_no_row_again(project: Project) -> None:
+    project.feed(*[(n, "x", "2024-06-03 09:00") for n in range(1, 31)])
+    project.run(now=NOON)
+    before = project.warehouse.row_versions("sync.sink")
+    for _ in range(3):
+        project.run(now=NOON)
+    assert project.warehouse.row_versions("sync.sink") == before
+
+
+def test_C50_the_ledger_row_commits_with_the_data_or_not_at_all(project: Project) -> None:
+    project.feed((1, "first", "2024-06-03 08:00"))
+    project.run(now=NOON)
+    project.feed((2, "new", "2024-06-03 09:00"))
+    for statement in range(1, 100):
+        run_killed_before(project, statement, now=NOON)
+        project.warehouse.wait_for_dbt_to_disconnect()
+        assert (2 in project.ids()) == (len(project.ledger()) > 1), f"killed before statement {statement}"
+        if 2 in project.ids():
+            break
+    assert project.ids() == [1, 2]
+
+
+def test_C67_a_full_refresh_that_would_lose_rows_is_refused(project: Project) -> None:
+    project.feed(*[(n, "x", "2024-06-03 09:00") for n in range(20)])
+    project.run(now=NOON)
+    project.warehouse.execute("delete from ods.feed where id >= 10")
+    assert "two_clocks_max_shrink" in project.refused("--full-refresh", now=NOON)
+    assert len(project.ids()) == 20
+
+
+def test_a_backfill_reads_its_range_and_no_more(project: Project) -> None:
+    project.feed(*[(day, "x", f"2024-06-{day:02} 06:00") for day in range(1, 4)])
+    project.run(now="2024-06-03T12:00:00Z", lookback=0)
+    project.feed(*[(100 + day, "late", f"2024-06-{day:02} 06:00") for day in range(1, 4)])
+    variables = {"two_clocks_backfill_from": "2024-06-02", "two_clocks_backfill_to": "2024-06-02"}
+    project.run(now=NOON, variables=variables)
+    assert project.ids() == [1, 2, 3, 102]
