@@ -16,12 +16,17 @@
 {% macro create_changes_sql(plan) %}{{ return(adapter.dispatch('create_changes_sql', 'two_clocks')(plan)) }}{% endmacro %}
 
 {% macro default__create_changes_sql(plan) %}
+  create or replace temporary table two_clocks_candidates as
+  {{ two_clocks.candidates_sql(plan) }};
   create or replace temporary table two_clocks_changes as
   {{ two_clocks.changes_sql(plan) }}
 {% endmacro %}
 
-{# analysed, because a merge planned without knowing how small this table is would read all of the target #}
+{# analysed, because a join planned without knowing how small these tables are would read all of the target #}
 {% macro postgres__create_changes_sql(plan) %}
+  create temporary table two_clocks_candidates on commit drop as
+  {{ two_clocks.candidates_sql(plan) }};
+  analyze two_clocks_candidates;
   create temporary table two_clocks_changes on commit drop as
   {{ two_clocks.changes_sql(plan) }};
   analyze two_clocks_changes;

@@ -42,18 +42,52 @@
 {% endmacro %}
 
 
+{#- Condition on the target for rows that a window of this run can hold; empty where one has no lower end. -#}
+{% macro _within_windows(plan) %}
+  {%- set column = 'DBT_INTERNAL_DEST.' ~ plan.watermark.quoted -%}
+  {%- set ranges = [] -%}
+  {%- for cut in plan.windows if cut['from'] is not none and cut.to is not none -%}
+    {%- do ranges.append('(' ~ column ~ ' >= ' ~ cut['from'] ~ ' and ' ~ column ~ ' <= ' ~ cut.to ~ ')') -%}
+  {%- endfor -%}
+  {{ return('and (' ~ ranges | join(' or ') ~ ')' if ranges and ranges | length == plan.windows | length else '') }}
+{% endmacro %}
+
+
 {#-
-  What the batch would change, one row each, with the reason in two_clocks_action:
-  insert, update, stale (older than stored) or superseded (an older version within the batch).
-  Rows that are stored already just as they are do not appear: in a quiet look-back that is nearly all of them.
+  First step: the batch without the rows that are stored just as they are. In a quiet look-back that leaves one row in a
+  hundred. A row that is the same has the same watermark, so it is looked for among the target's rows of this window only:
+  the cost follows the window, not the table. `two_clocks_rank` is 1 for the newest version of a key.
 -#}
-{% macro changes_sql(plan) %}
+{% macro candidates_sql(plan) %}
   {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
   {%- set watermark = plan.watermark.quoted -%}
   {%- set tie_breakers = [] -%}
   {%- for column in plan.columns if column.quoted not in keys and column.quoted != watermark -%}
     {%- do tie_breakers.append(two_clocks.comparable(column.quoted, column.dtype)) -%}
   {%- endfor -%}
+  select DBT_INTERNAL_SOURCE.*
+  from (
+    select {{ plan.columns | map(attribute='quoted') | join(', ') }}, {{ two_clocks._stream_of_row(plan.windows) }} as two_clocks_stream,
+      {{ two_clocks._version_rank(keys, watermark, tie_breakers) if plan.has_versions else '1' }} as two_clocks_rank
+    from {{ plan.batch }} as batch
+  ) as DBT_INTERNAL_SOURCE
+  left join {{ plan.target }} as DBT_INTERNAL_DEST
+    on {{ two_clocks._same_key(keys, plan.predicates) }}
+    and DBT_INTERNAL_SOURCE.{{ watermark }} = DBT_INTERNAL_DEST.{{ watermark }}
+    {{ two_clocks._within_windows(plan) }}
+    and not ({{ two_clocks._differs_in(plan.update_columns) }})
+  where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
+    or DBT_INTERNAL_DEST.{{ keys[0] }} is null
+{% endmacro %}
+
+
+{#-
+  Second step: what the candidates would change, one row each, with the reason in two_clocks_action:
+  insert, update, stale (older than stored) or superseded (an older version within the batch).
+-#}
+{% macro changes_sql(plan) %}
+  {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
+  {%- set watermark = plan.watermark.quoted -%}
   select
     {% for column in plan.columns %}DBT_INTERNAL_SOURCE.{{ column.quoted }}, {% endfor %}
     DBT_INTERNAL_SOURCE.two_clocks_stream,
@@ -61,11 +95,7 @@
          when DBT_INTERNAL_DEST.{{ keys[0] }} is null then 'insert'
          when {{ two_clocks._is_stale(watermark) }} then 'stale'
          else 'update' end as two_clocks_action
-  from (
-    select batch.*, {{ two_clocks._stream_of_row(plan.windows) }} as two_clocks_stream,
-      {{ two_clocks._version_rank(keys, watermark, tie_breakers) }} as two_clocks_rank
-    from {{ plan.batch }} as batch
-  ) as DBT_INTERNAL_SOURCE
+  from two_clocks_candidates as DBT_INTERNAL_SOURCE
   left join {{ plan.target }} as DBT_INTERNAL_DEST
     on {{ two_clocks._same_key(keys, plan.predicates) }} and DBT_INTERNAL_SOURCE.two_clocks_rank = 1
   where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
@@ -75,14 +105,19 @@
 {% endmacro %}
 
 
-{# rows and NULL keys of the batch, by stream #}
+{# rows, NULL keys and the most versions of one key in the batch, by stream #}
 {% macro count_batch_sql(plan) %}
+  {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
   {%- set nulls = [] -%}
-  {%- for key in plan['keys'] -%}{%- do nulls.append(key.quoted ~ ' is null') -%}{%- endfor -%}
-  select {{ two_clocks._stream_of_row(plan.windows) }} as stream, count(*) as extracted,
-    sum(case when {{ nulls | join(' or ') }} then 1 else 0 end) as null_keys
-  from {{ plan.batch }} as batch
-  group by 1
+  {%- for key in keys -%}{%- do nulls.append('by_key.' ~ key ~ ' is null') -%}{%- endfor -%}
+  select by_key.two_clocks_stream as stream, sum(by_key.two_clocks_versions) as extracted, max(by_key.two_clocks_versions) as versions,
+    sum(case when {{ nulls | join(' or ') }} then by_key.two_clocks_versions else 0 end) as null_keys
+  from (
+    select two_clocks_stream, {{ keys | join(', ') }}, count(*) as two_clocks_versions
+    from (select batch.*, {{ two_clocks._stream_of_row(plan.windows) }} as two_clocks_stream from {{ plan.batch }} as batch) as batch
+    group by two_clocks_stream, {{ keys | join(', ') }}
+  ) as by_key
+  group by by_key.two_clocks_stream
 {% endmacro %}
 
 

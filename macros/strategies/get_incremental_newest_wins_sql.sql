@@ -8,8 +8,8 @@
 
   Steps, all in the model's own transaction:
     1. one writer per target at a time, where the engine has several
-    2. `two_clocks_changes`, a small temporary table: what this batch changes, and why not the rest (_changes_sql)
-    3. counts of it, for the ledger
+    2. the batch is counted, and refused where a key is NULL
+    3. `two_clocks_changes`, a small temporary table: what this batch changes, and why not the rest; counted for the ledger
     4. the merge of inserts and updates alone: rows that are the same, or older than what is stored, are not written
 
   dbt looks for this name in the root project only, so a consumer adds one line:
@@ -19,8 +19,9 @@
   {% set book = two_clocks._run_book() %}
   {% set plan = two_clocks._merge_plan(arg_dict, book) %}
   {% do two_clocks._in_transaction(two_clocks.lock_target_sql(plan.target)) %}
+  {% set extracted = two_clocks._count_batch(plan) %}
   {% do two_clocks._in_transaction(two_clocks.create_changes_sql(plan)) %}
-  {% do book.update({'batch': two_clocks._count_batch(plan)}) %}
+  {% do book.update({'batch': two_clocks._count_changes(plan, extracted)}) %}
   {{ return(two_clocks.write_changes(plan, book)) }}
 {% endmacro %}
 
@@ -54,7 +55,8 @@
       'watermark': two_clocks._needed_column(columns, book.target_watermark, 'watermark'),
       'update_columns': update_columns,
       'predicates': [predicates] if predicates is string else predicates,
-      'windows': book.windows.values() | list
+      'windows': book.windows.values() | list,
+      'has_versions': false
   }) }}
 {% endmacro %}
 
@@ -69,28 +71,42 @@
 
 
 {#-
-  Counts of the batch by window, for the ledger; refuses what must not be merged.
-  Returns a list, one mapping per window: extracted, superseded, stale, unchanged, late, max_lateness.
+  Rows of the batch, by stream; refuses NULL keys. Notes in the plan whether a key comes more than once: where none does,
+  which is nearly always, no version has to be ranked.
 -#}
 {% macro _count_batch(plan) %}
-  {% set batch = run_query(two_clocks.count_batch_sql(plan)).rows %}
-  {% set null_keys = batch | sum(attribute='null_keys') %}
+  {% set rows = two_clocks._in_transaction(two_clocks.count_batch_sql(plan)).rows %}
+  {% set null_keys = rows | sum(attribute='null_keys') %}
   {% if null_keys > 0 %}
-    {% do two_clocks._refuse(null_keys ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
+    {% do two_clocks._refuse((null_keys | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
   {% endif %}
-  {% set changes = run_query(two_clocks.count_changes_sql(plan)).rows %}
+  {% set extracted = {} %}
+  {% for row in rows %}
+    {% do extracted.update({row.stream | int: row.extracted | int}) %}
+    {% if row.versions > 1 %}{% do plan.update({'has_versions': true}) %}{% endif %}
+  {% endfor %}
+  {{ return(extracted) }}
+{% endmacro %}
+
+
+{#-
+  Counts by window, for the ledger; refuses a target whose key is not unique.
+  Returns a list, one mapping per window: extracted, superseded, stale, unchanged, late, max_lateness.
+-#}
+{% macro _count_changes(plan, extracted) %}
+  {% set rows = two_clocks._in_transaction(two_clocks.count_changes_sql(plan)).rows %}
   {% set counts = [] %}
   {% for cut in plan.windows or [none] %}
-    {% set of_batch = batch | selectattr('stream', 'equalto', loop.index0) | first | default({'extracted': 0}) %}
-    {% set of_changes = changes | selectattr('stream', 'equalto', loop.index0) | first
+    {% set changes = rows | selectattr('stream', 'equalto', loop.index0) | first
         | default({'superseded': 0, 'stale': 0, 'fresh': 0, 'late': 0, 'max_lateness': none, 'repeated': 0}) %}
-    {% if of_changes.repeated > 0 %}
-      {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ of_changes.repeated ~ " of the keys in this batch (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
+    {% if changes.repeated > 0 %}
+      {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ changes.repeated ~ " of the keys in this batch (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
     {% endif %}
+    {% set all_rows = extracted.get(loop.index0, 0) %}
     {% do counts.append({
-        'extracted': of_batch.extracted | int, 'superseded': of_changes.superseded | int, 'stale': of_changes.stale | int,
-        'unchanged': (of_batch.extracted - of_changes.superseded - of_changes.stale - of_changes.fresh) | int,
-        'late': of_changes.late | int, 'max_lateness': of_changes.max_lateness}) %}
+        'extracted': all_rows, 'superseded': changes.superseded | int, 'stale': changes.stale | int,
+        'unchanged': (all_rows - changes.superseded - changes.stale - changes.fresh) | int,
+        'late': changes.late | int, 'max_lateness': changes.max_lateness}) %}
   {% endfor %}
   {{ return(counts) }}
 {% endmacro %}
