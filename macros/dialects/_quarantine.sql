@@ -89,7 +89,7 @@
 {% macro postgres__fenced(select_sql) %}{{ return('(' ~ select_sql ~ ' offset 0)') }}{% endmacro %}
 
 {#-
-  PostgreSQL 16 and later can be asked whether a text is valid for a type. For 15 a function of the session tries it and
+  PostgreSQL 16 and later can be asked whether a text is valid for a type. For 15 a function beside the ledger tries it and
   catches the error: slower by the cost of a savepoint a row, and right for every type, which no pattern would be.
 -#}
 {% macro _is_valid_input(text, type) %}
@@ -97,25 +97,30 @@
   {% if not two_clocks._may_read_clocks() or two_clocks.postgres_version() >= 160000 %}
     {{ return('pg_input_is_valid(' ~ text ~ ', ' ~ literal ~ ')') }}
   {% endif %}
-  {% if flags.WHICH != 'compile' %}{% do two_clocks._ensure_valid_input_function() %}{% endif %}
-  {{ return('pg_temp.two_clocks_input_is_valid(' ~ text ~ ', ' ~ literal ~ ')') }}
+  {% set function = two_clocks.ledger_relation().incorporate(path={'identifier': 'two_clocks_input_is_valid'}) %}
+  {% if two_clocks._is_writing_command() %}{% do two_clocks._ensure_valid_input_function(function) %}{% endif %}
+  {{ return(function.include(database=false) ~ '(' ~ text ~ ', ' ~ literal ~ ')') }}
 {% endmacro %}
 
-{# once per node: what a session made goes when its transaction is rolled back, and nodes share sessions #}
-{% macro _ensure_valid_input_function() %}
-  {% set made = graph.setdefault('two_clocks_input_is_valid', {}) %}
-  {% set node = invocation_id ~ ' ' ~ model.unique_id %}
-  {% if node not in made %}
+{# made once for the database, by the run that first needs it #}
+{% macro _ensure_valid_input_function(function) %}
+  {% set state = graph.setdefault('two_clocks_input_is_valid', {}).setdefault(invocation_id, {}) %}
+  {% if state.get('ready') %}{{ return(none) }}{% endif %}
+  {% set name = function.include(database=false) | string %}
+  {% if two_clocks._one_value("select to_regprocedure(" ~ two_clocks.text_literal(name ~ '(text, text)') ~ ") is null") %}
     {#- an error of the type itself, such as one that does not exist, is not a bad value and is not caught -#}
-    {% do run_query("create or replace function pg_temp.two_clocks_input_is_valid(value text, type text) returns boolean language plpgsql strict as $two_clocks$
+    {% set create_sql %}
+      create or replace function {{ name }}(value text, type text) returns boolean language plpgsql strict stable as $two_clocks$
       begin
         execute 'select cast($1 as ' || type || ')' using value;
         return true;
       exception when data_exception or integrity_constraint_violation then
         return false;
-      end $two_clocks$") %}
-    {% do made.update({node: true}) %}
+      end $two_clocks$
+    {% endset %}
+    {% do two_clocks.postgres__make_table(function, create_sql, state) %}
   {% endif %}
+  {% do state.update({'ready': true}) %}
 {% endmacro %}
 
 

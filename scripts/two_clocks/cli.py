@@ -18,6 +18,8 @@ COMMANDS = {
     "backfill": "two_clocks.commands.backfill:command",
     "check": "two_clocks.commands.check:command",
     "lookback": "two_clocks.commands.lookback:command",
+    "idempotency": "two_clocks.commands.idempotency:command",
+    "quarantine": "two_clocks.commands.quarantine:command",
     "reconcile": "two_clocks.commands.reconcile:command",
     "repair": "two_clocks.commands.repair:command",
     "replay": "two_clocks.commands.replay:command",

@@ -16,6 +16,8 @@ from two_clocks.errors import EXIT_FINE, EXIT_FOUND
 from two_clocks.watched_models import Watched, signal_settings, watched_models
 
 SIGNALS = "{{ two_clocks.signals_sql(var('two_clocks_models', [])) }}"
+# Rows in quarantine are told of and fail nothing: the others were delivered.
+LEVELS = {"quarantined": "warn"}
 FINDINGS_OF_TEST = "{{ two_clocks.first_findings_sql(var('two_clocks_test_sql', 'select 1')) }}"
 
 
@@ -117,7 +119,7 @@ def ledger_findings(session: DbtSession, models: Sequence[Watched], settings: Se
     rows = session.query(SIGNALS, vars={"two_clocks_models": asked})
     return [
         Finding(
-            "error", row["signal"], row["where_"], row["what_happened"], row["what_to_do"], row["model"], row["stream"], row["window_"]
+            LEVELS.get(row["signal"], "error"), row["signal"], row["where_"], row["what_happened"], row["what_to_do"], row["model"], row["stream"], row["window_"]
         )
         for row in rows
     ]

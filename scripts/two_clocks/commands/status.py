@@ -19,7 +19,7 @@ from two_clocks.watched_models import Watched, signal_settings, watched_models
 HEALTH = "{{ two_clocks.health_sql(two_clocks._ledger_rows_sql(two_clocks.ledger_relation()) if execute else 'select 1 as one') if execute else 'select 1 as one' }}"
 
 # worst first; what is not here is fine
-ORDER = ("never_ran", "open_failures", "failing", "blind", "gap", "went_back", "vanished", "stood_still", "lag", "headroom", "not_counted", "ok")
+ORDER = ("never_ran", "open_failures", "failing", "blind", "gap", "went_back", "vanished", "stood_still", "lag", "headroom", "quarantined", "not_counted", "ok")
 WORDS = {
     "never_ran": "never ran",
     "open_failures": "failing",
@@ -31,6 +31,7 @@ WORDS = {
     "stood_still": "source still",
     "lag": "behind",
     "headroom": "look-back short",
+    "quarantined": "quarantine",
     "not_counted": "not counted",
     "ok": "ok",
 }

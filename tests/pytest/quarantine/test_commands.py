@@ -1,0 +1,93 @@
+"""What a person sees of quarantine and can do about it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from quarantine.conftest import Guarded, at
+from two_clocks.cli import main
+
+NOON = "2024-06-03T12:00:00Z"
+NEXT_DAY = "2024-06-04T12:00:00Z"
+
+
+def two_clocks(guarded: Guarded, *arguments: str, now: str = NOON) -> Result:
+    place = ["--project-dir", str(guarded.project.directory), "--profiles-dir", str(guarded.project.directory)]
+    result = CliRunner().invoke(main, [*arguments, *place, "--vars", f"{{two_clocks_now: '{now}'}}"])
+    guarded.warehouse.after_dbt()
+    return result
+
+
+def listed(guarded: Guarded, *arguments: str) -> list[dict[str, Any]]:
+    return json.loads(two_clocks(guarded, "quarantine", "list", "--json", *arguments).stdout)
+
+
+def test_C56_check_and_status_tell_of_one_bad_row_in_a_thousand(guarded: Guarded) -> None:
+    guarded.declare()
+    guarded.feed_many(1000, bad=1)
+    guarded.project.run(now=NEXT_DAY)
+
+    check = two_clocks(guarded, "check", now=NEXT_DAY)
+    assert check.exit_code == 0, check.output
+    assert "WARN  quarantined  model sink: 1 row is in quarantine (grade_is_a_number 1)" in check.stderr
+    assert two_clocks(guarded, "check", "--fail-on-warn", now=NEXT_DAY).exit_code == 1
+    assert "quarantine" in two_clocks(guarded, "status", now=NEXT_DAY).stderr
+
+
+def test_list_shows_the_rows_and_is_safe_to_read(guarded: Guarded) -> None:
+    guarded.declare()
+    assert "Nothing is in quarantine." in two_clocks(guarded, "quarantine", "list").stderr
+    guarded.feed((1, "\x1b[31mred", at(1)), (None, "5", at(2)), (3, "5", at(3)))
+    guarded.project.run(now=NOON)
+    result = two_clocks(guarded, "quarantine", "list")
+    assert result.exit_code == 0, result.output
+    assert "2 in quarantine." in result.stderr and "grade_is_a_number" in result.stderr and "null_key" in result.stderr
+    assert "\x1b" not in result.stderr
+    letters = listed(guarded)
+    assert sorted(str(letter["key"]) for letter in letters) == ["1", "None"]
+
+
+def test_retry_reads_again_where_the_usual_window_does_not_reach(guarded: Guarded) -> None:
+    guarded.declare()
+    guarded.feed((1, "n/a", at(1)), (2, "n/a", at(2)), (3, "5", at(3)))
+    guarded.project.run(now=NOON)
+    guarded.feed((4, "5", "2024-06-30 00:00"))
+    guarded.project.run(now="2024-07-01T00:00:00Z")
+    guarded.repair(1)
+    result = two_clocks(guarded, "quarantine", "retry", "--select", "sink", now="2024-07-01T00:00:00Z")
+    assert result.exit_code == 1, result.output
+    assert "sink: 2 in quarantine before, 1 after." in result.stderr
+    assert guarded.project.ids() == [1, 3, 4]
+    guarded.repair(2)
+    assert two_clocks(guarded, "quarantine", "retry", "--select", "sink", now="2024-07-01T00:00:00Z").exit_code == 0
+    assert guarded.project.ids() == [1, 2, 3, 4]
+
+
+def test_a_row_let_go_by_hand_comes_back_only_when_it_changes(guarded: Guarded) -> None:
+    guarded.declare()
+    guarded.feed((1, "n/a", at(1)), (2, "n/a", at(2)), (3, "5", at(3)))
+    guarded.project.run(now=NOON)
+    nothing = two_clocks(guarded, "quarantine", "release", "--select", "sink", "--key", "9", "--reason", "x")
+    assert nothing.exit_code == 2 and "is named 9;" in nothing.stderr
+    assert two_clocks(guarded, "quarantine", "release", "--select", "sink", "--reason", "x").exit_code == 2
+
+    result = two_clocks(guarded, "quarantine", "release", "--select", "sink", "--key", "1", "--reason", "a test's row")
+    assert result.exit_code == 0, result.output
+    guarded.project.run(now=NOON)
+    assert guarded.letters() == [("2", "grade_is_a_number")]
+    (let_go,) = [letter for letter in listed(guarded, "--all") if letter["key"] == "1"]
+    assert (let_go["released_by"], let_go["released_why"], let_go["times_seen"]) == ("person", "a test's row", 2)
+    assert guarded.project.ids() == [3]
+
+    guarded.repair(1, grade="worse")
+    guarded.project.run(now=NOON)
+    assert ("1", "grade_is_a_number") in guarded.letters()
+
+
+@pytest.mark.parametrize("command", ["list", "retry", "release"])
+def test_help_needs_no_project(command: str) -> None:
+    assert CliRunner().invoke(main, ["quarantine", command, "--help"]).exit_code == 0
