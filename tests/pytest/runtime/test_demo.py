@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from two_clocks.dbt_session import DbtSession
+from two_clocks.private_database import private_database
+
 from .conftest import REPOSITORY, CommandLine
 
 MONDAY_GRADE = 7
@@ -36,22 +39,28 @@ class Demo:
 
 
 @pytest.fixture(scope="session")
-def demo(engine: str, two_clocks: CommandLine, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    project = tmp_path_factory.mktemp("demo") / "clone"
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dbt project alone, as a clone holds it."""
+    clone = tmp_path_factory.mktemp("demo") / "two_clocks"
     for name in ("macros", "models", "seeds"):
-        shutil.copytree(REPOSITORY / name, project / name)
+        shutil.copytree(REPOSITORY / name, clone / name)
     for name in ("dbt_project.yml", "profiles.example.yml"):
-        shutil.copy(REPOSITORY / name, project / name)
-    before = files_in(project)
+        shutil.copy(REPOSITORY / name, clone / name)
+    return clone
+
+
+@pytest.fixture(scope="session")
+def demo(engine: str, two_clocks: CommandLine, clone: Path) -> Demo:
+    before = files_in(clone)
 
     # JSON to a file on one engine, to standard output on the other
-    file = project.with_name("demo.json") if engine == "postgres" else None
-    arguments = ["--project-dir", project, "--target", engine, "--json", *([file] if file else [])]
+    file = clone.with_name("demo.json") if engine == "postgres" else None
+    arguments = ["--project-dir", clone, "--target", engine, "--json", *([file] if file else [])]
     done = two_clocks("replay", *arguments)
     assert done.returncode == 0, done.stderr
     assert bool(file) == (done.stdout == "")
     told = json.loads(file.read_text() if file else done.stdout)
-    return Demo(told, done.stderr, files_in(project) - before)
+    return Demo(told, done.stderr, files_in(clone) - before)
 
 
 def files_in(folder: Path) -> set[str]:
@@ -116,3 +125,24 @@ def test_a_person_sees_it_too(demo: Demo) -> None:
 
 def test_the_clone_stays_clean(demo: Demo) -> None:
     assert demo.files_left == set()
+
+
+def test_plain_build_works_with_the_example_profile(engine: str, clone: Path) -> None:
+    with private_database(engine, clone) as database:
+        session = DbtSession(clone, database.profiles_dir, database.target, target_path=database.target_path)
+        for _ in range(2):
+            session.invoke(["build"], check=True)
+
+
+def test_a_project_that_installs_the_package_sees_no_demo(clone: Path, small_project: Path) -> None:
+    (small_project / "packages.yml").write_text(f"packages: [{{local: {clone}}}]\n")
+    (small_project / "dbt_packages").mkdir()
+    (small_project / "dbt_packages" / "two_clocks").symlink_to(clone)
+
+    manifest = DbtSession(small_project, small_project, target_path=small_project / "target").manifest
+
+    everything = [*manifest.nodes.values(), *manifest.sources.values(), *manifest.unit_tests.values()]
+    assert {thing.unique_id for thing in everything if thing.package_name == "two_clocks"} == {
+        "model.two_clocks.two_clocks_health",
+        "model.two_clocks.two_clocks_windows",
+    }

@@ -83,6 +83,12 @@ class Run:
         return {result.node.name: str(result.status) for result in self.result.result.results}
 
 
+def invoke(command: Sequence[str], **options: Any) -> dbtRunnerResult:
+    """Run dbt in a thread: it inspects each frame of the stack that it is called on, and pytest's is deep."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(dbtRunner(**options).invoke, list(command)).result()
+
+
 class Project:
     _manifests: dict[str, Any] = {}
 
@@ -198,10 +204,7 @@ class Project:
         ]
         if variables:
             command += ["--vars", yaml.safe_dump(dict(variables), default_flow_style=True, width=10**6)]
-        runner = dbtRunner(manifest=self.manifest() if manifest else None, callbacks=[listen])
-        # in a thread, because dbt inspects each frame of the stack it is called on, and pytest's is deep
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            run.result = thread.submit(runner.invoke, command).result()
+        run.result = invoke(command, manifest=self.manifest() if manifest else None, callbacks=[listen])
         self.warehouse.after_dbt()
         return run
 

@@ -18,9 +18,9 @@ from two_clocks.postgres_server import PORT, USER, PostgresServer, find_postgres
 
 @contextmanager
 def postgres(major: int | None = None) -> Iterator[PostgresDatabase]:
-    """A server of a version (the newest there is by default) with an empty database for the tests."""
+    """A server with an empty database for the tests: of this version, or of the one that ./scripts/test was asked for."""
     # what is tested survives a killed client, not a power cut
-    server = PostgresServer(binaries(major), durable=False, settings={"autovacuum": "off"})
+    server = PostgresServer(binaries(major) if major else None, durable=False, settings={"autovacuum": "off"})
     with server:
         database = PostgresDatabase(server.socket_directory, PORT, USER)
         try:
@@ -29,5 +29,5 @@ def postgres(major: int | None = None) -> Iterator[PostgresDatabase]:
             database.close()
 
 
-def binaries(major: int | None = None) -> Path | None:
+def binaries(major: int) -> Path | None:
     return find_postgres_binaries(major)
