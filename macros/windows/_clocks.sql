@@ -3,9 +3,9 @@
   {% set watermark = two_clocks._describe_watermark(request) %}
   {% set target = two_clocks._target_side(request, watermark) %}
   {% set backfill = two_clocks._backfill_bounds(request, watermark, target) if request.backfill else none %}
-  {% set last_success = two_clocks._last_success_sql(request) if request.data_clock and target and not backfill else none %}
+  {% set nothing_new = two_clocks._nothing_new_sql(request, watermark) if request.data_clock and target and not backfill else none %}
   {% set reached = two_clocks._reached_sql(request, watermark) if request.max_window and target and not backfill else none %}
-  {% set row = run_query(two_clocks.clocks_sql(request, watermark, target, backfill, last_success, reached)).rows[0] %}
+  {% set row = run_query(two_clocks.clocks_sql(request, watermark, target, backfill, nothing_new, reached)).rows[0] %}
   {% set clocks = {} %}
   {% for name in row.keys() %}
     {% do clocks.update({name | lower: row[name] if row[name] is none or row[name] is boolean else row[name] | string}) %}
@@ -50,7 +50,7 @@
   Columns: wall_clock, started_at (UTC); source_watermark, target_watermark, window_from, window_to (UTC) and the same
   with _value (exact, in the watermark's own type); for a backfill reversed and after_target; unmoved for a load log.
 -#}
-{% macro clocks_sql(request, watermark, target, backfill, last_success, reached) %}
+{% macro clocks_sql(request, watermark, target, backfill, nothing_new, reached) %}
   {%- set type, kind, units = watermark.type, watermark.kind, watermark.units_per_second -%}
   {%- set is_id = kind == 'integer' and units is none -%}
   {%- set nothing = 'cast(null as ' ~ type ~ ')' -%}
@@ -122,8 +122,8 @@
     (ends.target_watermark is null or {{ backfill.from }} > ends.target_watermark) as after_target,
     {%- endif %}
     coalesce(ends.source_watermark < ends.target_watermark, false) as source_is_behind,
-    {%- if last_success %}
-    coalesce({{ two_clocks.exact_text('ends.source_watermark', kind) }} = ({{ last_success }}), false) as unmoved
+    {%- if nothing_new %}
+    exists ({{ nothing_new }}) as unmoved
     {%- else %}
     false as unmoved
     {%- endif %}
