@@ -48,7 +48,7 @@ def private_database(target: str, project_dir: Path) -> Iterator[PrivateDatabase
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="two_clocks_")))
         shutil.copy(example, directory / "profiles.yml")
-        settings = {"TWO_CLOCKS_SCHEMA": SCHEMA, "TWO_CLOCKS_DUCKDB_PATH": str(directory / "two_clocks.duckdb")}
+        settings = {"TWO_CLOCKS_SCHEMA": SCHEMA, "TWO_CLOCKS_DUCKDB_PATH": str(directory / "warehouse.duckdb")}
         if target == "postgres":
             settings |= stack.enter_context(PostgresServer(durable=False)).environment
         stack.enter_context(_environment(settings))
