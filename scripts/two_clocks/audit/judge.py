@@ -24,9 +24,12 @@ KEYLESS_STRATEGIES = {"insert_overwrite", "microbatch", "replace_where", "insert
 NO_NULL_MAXIMUM = {"clickhouse"}
 
 _IGNORE = re.compile(
-    r"two_clocks\s*:\s*ignore\s+(?P<codes>TC\d\d(?:\s*,\s*TC\d\d)*)(?:\s*(?:because|:|-+)?\s*(?P<reason>[^\n]*?))?\s*(?:\*/|#\}|$)",
+    r"two_clocks[ \t]*:[ \t]*ignore[ \t]+(?P<codes>TC\d\d(?:[ \t]*,[ \t]*TC\d\d)*)"
+    r"(?:[ \t]*(?:because|:|-+)?[ \t]*(?P<reason>[^\n]*?))?[ \t]*(?:\*/|#\}|$)",
     re.M | re.I,
 )
+
+_BARE_CLOCK = re.compile(r"\s*(?:<=|>=|<|>|=)\s*(?:current_\w+|localtime\w*|sysdate|systimestamp)\b(?:\s*\(\s*\))?(?=\s|$)", re.I)
 
 
 @dataclass
@@ -869,8 +872,6 @@ class Judge:
                 self.unjudged.append(
                     f"its window starts at a value that is kept in {kept}, and nothing here says what moves it"
                 )
-            if term is None and not report.findings and all(t.kind == "literal" for t in chosen.value):
-                report.reason = "The window starts at a fixed value, so every run reads everything after it."
         if reading.unknown_conditions and not any(b.terms("target") for b in lowers):
             names = sorted({name for _, name in reading.unknown_conditions})
             self.unjudged.append(f"its window depends on {', '.join(names[:3])}, which these files do not explain")
@@ -881,6 +882,9 @@ class Judge:
             report.lower_bound = "rows whose key the target does not hold"
             report.lookback = "the whole source"
             report.reason = "It looks for keys that the target does not hold, so no new key is skipped; a change to a stored row is not read."
+        elif reading.fixed_lower and not reading.other_conditions:
+            report.lower_bound = "a fixed value"
+            report.reason = "The window starts at a fixed value, so every run reads everything after it."
         elif reading.other_conditions and rendered.incremental_spans:
             conditions = show(reading.other_conditions[0][1], rendered.notebook)
             self.unjudged.append(
@@ -927,6 +931,12 @@ class Judge:
             return None
         start, last = self.rendered.source_offset(bound.position), max(ends)
         end = self.rendered.source_offset(last) + 1
+        closing = bound.node.args.get("high") or bound.node.args.get("expression")
+        if closing is not None and all(part.meta.get("end") is None for part in closing.walk()):
+            bare = _BARE_CLOCK.match(self.node.text[end:])  # a keyword such as current_date has no place of its own
+            if bare is None or isinstance(bound.node, exp.Between):
+                return None
+            end += bare.end()
         if not self.rendered.is_literal(last):
             closed = self.node.text.find("}}", end)
             end = closed + 2 if closed >= 0 else end

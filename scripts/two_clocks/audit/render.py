@@ -84,9 +84,9 @@ class _Environment(SandboxedEnvironment):
             for value in (left, right)
             if isinstance(value, (int, str, list))
         ]
-        if operator != "%" and any(isinstance(value, (str, list)) for value in (left, right)) and len(sizes) == 2:
-            if sizes[0] * sizes[1] > MAX_RENDERED:
-                raise TooMuch("it builds a text that is too long")
+        texts = any(isinstance(value, (str, list)) for value in (left, right))
+        if operator != "%" and texts and len(sizes) == 2 and sizes[0] * sizes[1] > MAX_RENDERED:
+            raise TooMuch("it builds a text that is too long")
         if operator == "**" and isinstance(right, int) and abs(right) > 1000:
             raise TooMuch("it computes a number that is too large")
         if operator == "%" and isinstance(left, str) and re.search(r"%[-+ #0]*\d{5,}", left):

@@ -21,6 +21,7 @@ from two_clocks.audit.suggest import suggest
 from two_clocks.errors import CannotRun
 
 SECONDS_PER_MODEL = 20
+YML = {".yml", ".yaml"}
 PARALLEL_FROM = 200  # below that, starting processes costs more than it saves
 
 
@@ -60,12 +61,15 @@ def audit_paths(
         path = path.resolve()
         above = project_above(path)
         if above is not None:
-            wanted = None if path == above or path.name == "dbt_project.yml" else path
+            # a yml file may change what holds for any model
+            wanted = None if path == above or path.suffix.lower() in YML else path
             if wanted is None:
                 chosen[above] = None
             elif chosen.get(above, []) is not None:
                 chosen.setdefault(above, []).append(wanted)  # type: ignore[union-attr]
             continue
+        if path.is_file() and path.suffix.lower() in YML and len(paths) > 1:
+            continue  # a hook hands over whatever changed: this one belongs to no dbt project
         below = projects_below(path) if path.is_dir() else []
         if not below:
             raise CannotRun(

@@ -204,6 +204,7 @@ UNITS = {
     "yy": 365 * 86400,
     "yyyy": 365 * 86400,
 }
+_DATE = re.compile(r"\d{4}-\d\d")
 _SPAN = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)")
 
 
@@ -287,6 +288,7 @@ class Reading:
     anti_joins: list[int] = field(default_factory=list)
     uses_this: bool = False
     fragments: bool = False
+    fixed_lower: bool = False
     other_conditions: list[tuple[int, str]] = field(default_factory=list)
     unknown_conditions: list[tuple[int, str]] = field(default_factory=list)
     trouble: str = ""
@@ -404,7 +406,9 @@ class Reader:
             bounds = _widest(bounds)
         if not bounds and not isinstance(inner, (exp.Boolean, exp.Literal)) and not self._always_true(pairs, select):
             unknown = self._unknown_in(inner)
-            if unknown and incremental:
+            if any(side == "lower" and _DATE.match(right.name) for side, _, _, right, _ in pairs):
+                reading.fixed_lower = True
+            elif unknown and incremental:
                 reading.unknown_conditions.append((position, unknown))
             elif incremental and not in_join:
                 reading.other_conditions.append((position, inner.sql(dialect=self.dialect or None)[:120]))
@@ -841,11 +845,10 @@ class Reader:
         if not isinstance(query, exp.Select):
             return ()
         for chosen in query.selects:
-            if chosen.alias_or_name.lower() == name.lower() and not isinstance(chosen, exp.Star):
-                if not (isinstance(chosen, exp.Column) and isinstance(chosen.this, exp.Star)):
-                    return self._projected(chosen, query, depth)
+            if chosen.alias_or_name.lower() == name.lower() and not _is_star(chosen):
+                return self._projected(chosen, query, depth)
         for chosen in query.selects:
-            if isinstance(chosen, exp.Star) or (isinstance(chosen, exp.Column) and isinstance(chosen.this, exp.Star)):
+            if _is_star(chosen):
                 if isinstance(chosen, exp.Star) and self._renamed(chosen, name):
                     continue
                 table = chosen.table.lower() if isinstance(chosen, exp.Column) else ""
@@ -1104,7 +1107,7 @@ class Reader:
             return None
         names: set[str] = set()
         for chosen in query.selects:
-            if isinstance(chosen, exp.Star) or (isinstance(chosen, exp.Column) and isinstance(chosen.this, exp.Star)):
+            if _is_star(chosen):
                 table = chosen.table.lower() if isinstance(chosen, exp.Column) else ""
                 gone = [
                     getattr(p, "name", "").lower()
@@ -1152,6 +1155,10 @@ class Reader:
 
 
 # helpers ---------------------------------------------------------------------------------------------------------------
+
+
+def _is_star(chosen: exp.Expression) -> bool:
+    return isinstance(chosen, exp.Star) or (isinstance(chosen, exp.Column) and isinstance(chosen.this, exp.Star))
 
 
 def _has(value: Value, kind: str) -> bool:

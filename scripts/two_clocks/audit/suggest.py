@@ -26,6 +26,8 @@ _NO_TIME = re.compile(
     re.I,
 )
 
+_PLAIN = re.compile(r"(?:this|var|run_started_at|current_timestamp|(?:dbt|dbt_utils|dbt_date|modules)\.[\w.]+)$")
+
 
 def suggest(worker: Judge) -> str:
     """A unified diff for a model that was judged; empty where the model is not simple enough."""
@@ -65,6 +67,11 @@ def _changed(worker: Judge, bound: Bound) -> str:
     place = worker.place_of(bound)
     row = bound.node.this if isinstance(bound.node, (exp.GT, exp.GTE)) else None
     if place is None or not isinstance(row, exp.Column) or bound.alternatives or bound.equality or bound.in_join:
+        return ""
+    # what a macro writes may be more than the comparison: only dbt's own are replaced
+    written = re.findall(r"\{\{[-+]?\s*([\w.]+)", worker.node.text[place[0] : place[1]])
+    assert worker.rendered is not None
+    if not worker.rendered.is_literal(bound.position) or any(not _PLAIN.match(name) for name in written):
         return ""
     column = _stored_name(worker, bound)
     if not column or _NO_TIME.search(column):
@@ -112,8 +119,8 @@ def _stored_name(worker: Judge, bound: Bound) -> str:
 def as_diff(before: str, after: str, path: str) -> str:
     """A unified diff that `patch -p1` and `git apply` take."""
     out = []
-    for line in difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path}", f"b/{path}"
-    ):
+    end = "\t" if " " in path else ""  # how patch and git tell where such a name ends
+    lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
+    for line in difflib.unified_diff(*lines, f"a/{path}{end}", f"b/{path}{end}"):
         out.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(out)
