@@ -18,6 +18,7 @@
     {%- do shown.append("coalesce(cast(by_key.key_" ~ loop.index ~ " as " ~ text ~ "), 'NULL')") -%}
   {%- endfor -%}
   {%- set key = named | join(', ') -%}
+  {%- set advice = 'find what multiplied it upstream; a model with newest_wins keeps one of them' if place.startswith('source ') else 'remove the copies, or rebuild with --full-refresh; nothing may be re-read before' -%}
 with by_key as (
   select {% for sql in keys %}keyed.key_{{ loop.index }}, {% endfor %}count(*) as copies
   from (select {% for sql in keys %}{{ sql }} as key_{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %} from {{ rows }}) as keyed
@@ -29,7 +30,7 @@ findings as (
          else 'the key (' || {{ shown | join(" || ', ' || ") }} || ') stands in ' || by_key.copies || ' rows' end as what_happened,
     cast({{ two_clocks.text_literal(place ~ ', key ' ~ key) }} as {{ text }}) as where_,
     case when {{ nulls | join(' or ') }} then 'fill or filter it in the model: a NULL can neither be merged nor told apart'
-         else 'remove the copies, or rebuild with --full-refresh; nothing may be re-read before' end as what_to_do,
+         else {{ two_clocks.text_literal(advice) }} end as what_to_do,
     {{ shown | join(" || ', ' || ") }} as key_,
     by_key.copies
   from by_key

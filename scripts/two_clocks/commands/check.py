@@ -132,7 +132,9 @@ def declared_findings(session: DbtSession, models: Sequence[Watched]) -> Iterato
         return
     names = [test.name for test, _ in tests.values()]
     result = session.invoke(["test", "--select", *names, "--indirect-selection", "eager"])
-    for outcome in result.result.results:
+    # read at once: the next command of the session forgets what this one compiled
+    outcomes = [(outcome, outcome.node.compiled_code) for outcome in result.result.results]
+    for outcome, compiled in outcomes:
         status = str(outcome.status)
         if outcome.node.unique_id not in tests or status in ("pass", "success", "skipped"):
             continue
@@ -142,7 +144,7 @@ def declared_findings(session: DbtSession, models: Sequence[Watched]) -> Iterato
         if status == "error":
             yield Finding(level, signal, f"test {test.name}", f"it could not run: {' '.join(str(outcome.message).split())}", "mend the test or what it reads", model.unique_id)
             continue
-        rows = session.query(FINDINGS_OF_TEST, vars={"two_clocks_test_sql": outcome.node.compiled_code})
+        rows = session.query(FINDINGS_OF_TEST, vars={"two_clocks_test_sql": compiled})
         for row in rows:
             yield Finding(level, signal, row["where_"], row["what_happened"], row["what_to_do"], model.unique_id)
         if (outcome.failures or 0) > len(rows):

@@ -88,7 +88,6 @@ class Source:
     note: str = "x"
     changes_hook: Callable[[list[Change], date], list[Change]] | None = None
     after_load: Callable[[Warehouse, date], None] | None = None
-    history: list[date] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.random = random.Random(f"{self.name} {self.seed}")
@@ -263,7 +262,7 @@ def write_project(project: Project, sources: Sequence[Source]) -> None:
                 "name": source.name,
                 "config": {
                     "loaded_at_query": f'{{{{ two_clocks.data_clock_query("{of_source} as load_log", "loaded_at") }}}}',
-                    "freshness": {"error_after": {"count": 28, "period": "hour"}},
+                    "freshness": {"error_after": {"count": 24, "period": "hour"}},
                 },
                 "data_tests": [{"two_clocks.idempotent_sink": {"arguments": {"unique_key": "id"}}}],
                 "columns": [{"name": "changed_at", "data_tests": [{"two_clocks.watermark_valid": {}}]}],
@@ -336,6 +335,13 @@ class Year:
         return findings
 
 
+def live_before(year: Year, first: date, days: int = 30) -> None:
+    """The sources have a past when the first sync meets them."""
+    for source in year.sources:
+        for ago in range(days, 0, -1):
+            source.live(year.warehouse, first - timedelta(days=ago))
+
+
 @dataclass
 class Outcome:
     """What came of one fault, over all the days it began on."""
@@ -358,11 +364,12 @@ def start(directory: Path, sources: list[Source]) -> Year:
     return Year(project, warehouse, sources)
 
 
-def healthy(directory: Path, nights: int, say: Callable[[str], None] = lambda text: None) -> tuple[int, list[str]]:
+def healthy(directory: Path, nights: int, first_day: date = FIRST_DAY, say: Callable[[str], None] = lambda text: None) -> tuple[int, list[str]]:
     """The healthy year: how many runs, and every false alarm."""
     year = start(directory, [Source("lms"), Source("erp", rests_at_weekends=False)])
+    live_before(year, first_day)
     alarms = []
-    for number, (day, findings) in enumerate(year.nights(FIRST_DAY, nights), 1):
+    for number, (day, findings) in enumerate(year.nights(first_day, nights), 1):
         alarms += [f"{day} {finding.line()}" for finding in findings]
         say(f"healthy night {number} of {nights}, {len(alarms)} false alarms")
     return year.runs, alarms
@@ -374,8 +381,9 @@ def faulty(
     """Every fault begins on the same day, each in a source of its own. How many runs until a signal names it, and what it says."""
     sources = [Source(name, seed=fault_on.toordinal(), fault=FAULTS[name][1], fault_on=fault_on) for name in faults]
     year = start(directory, sources)
-    named: dict[str, tuple[int | None, Finding | None]] = {}
     first = fault_on - timedelta(days=nights_before)
+    live_before(year, first)
+    named: dict[str, tuple[int | None, Finding | None]] = {}
     for day, findings in year.nights(first, nights_before + nights_after):
         runs = (day - fault_on).days + 1
         for finding in findings:
@@ -422,7 +430,7 @@ def alarms_text(alarms: Sequence[str]) -> list[str]:
 
 
 def report(directory: Path, nights: int, starts: Sequence[date], say: Callable[[str], None]) -> str:
-    runs, alarms = healthy(directory / "healthy", nights, say)
+    runs, alarms = healthy(directory / "healthy", nights, say=say)
     outcomes = {name: Outcome(name) for name in FAULTS}
     for number, day in enumerate(starts):
         for name, (count, finding) in faulty(directory / f"faults{number}", day, list(FAULTS), say=say).items():

@@ -1,0 +1,29 @@
+"""The year in the life, in short: two healthy weeks, and every fault once. The full year is ./scripts/year."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from . import year
+
+
+def test_two_healthy_weeks_with_a_bank_holiday_raise_no_alarm(tmp_path: Path) -> None:
+    runs, alarms = year.healthy(tmp_path, nights=14, first_day=date(2024, 4, 26))
+    assert runs == 14
+    assert alarms == []
+
+
+def test_every_fault_is_named_by_the_first_run_that_could_know(tmp_path: Path) -> None:
+    named = year.faulty(tmp_path, date(2024, 3, 5), list(year.FAULTS), nights_before=2, nights_after=7)
+    runs = {name: count for name, (count, _) in named.items()}
+    assert runs == {name: year.KNOWABLE.get(name, 1) for name in year.FAULTS}
+    words = {name: finding.what_happened for name, (_, finding) in named.items() if finding}
+    assert "the model was blind" in words["filter_blind"]
+    assert "the source stood still" in words["source_frozen"]
+    assert "the source went back" in words["source_restored"]
+    assert "is missing" in words["rows_too_late"]
+    assert "ahead of the wall clock" in words["clock_skew"]
+    assert "the watermark is NULL" in words["watermark_nulled"]
+    assert "stands in 2 rows" in words["duplicate_keys"]
+    assert "its data clock is" in words["load_missing"]
