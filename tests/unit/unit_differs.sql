@@ -1,0 +1,7 @@
+{{ config(materialized='ephemeral') }}
+select DBT_INTERNAL_SOURCE.id
+from {{ ref('unit_feed') }} as DBT_INTERNAL_SOURCE
+inner join {{ ref('unit_sink') }} as DBT_INTERNAL_DEST on DBT_INTERNAL_SOURCE.id = DBT_INTERNAL_DEST.id
+where {{ two_clocks.differs(
+    ['DBT_INTERNAL_SOURCE.note', 'DBT_INTERNAL_SOURCE.changed_at'],
+    ['DBT_INTERNAL_DEST.note', 'DBT_INTERNAL_DEST.changed_at']) }}
