@@ -90,7 +90,7 @@
   {% if column is not none %}{{ return(adapter.quote(column.name)) }}{% endif %}
   {% if modules.re.match('^([A-Za-z_][A-Za-z0-9_$]*|"[^"]+"|`[^`]+`)$', name | string | trim) %}
     {% do two_clocks._refuse(what ~ " names " ~ two_clocks._shown(name) ~ ", which is no column of the " ~ side.name ~ " " ~ two_clocks._shown_relation(side.relation) ~ " (it has: " ~ (side.columns | map(attribute='name') | join(', ')) ~ ")"
-        ~ ("; where the names differ, say so with source_columns={'" ~ (name | replace("'", "")) ~ "': 'its name in the source'}" if side.name == 'source' else "")) %}
+        ~ ("; where the names differ, say so with source_columns={'" ~ (name | replace("'", "")) ~ "': 'its name in the source'}" if side.name == 'source' and what in ['unique_key', 'columns'] else "")) %}
   {% endif %}
   {{ return('(' ~ name ~ ')') }}
 {% endmacro %}

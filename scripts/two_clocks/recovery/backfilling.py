@@ -12,6 +12,7 @@ from two_clocks.errors import CannotRun
 from two_clocks.recovery.dbt import Model, Window, ask, open_model, refusal
 from two_clocks.recovery.lock import Lock
 from two_clocks.recovery.reconciling import plain
+from two_clocks.recovery.words import counted
 
 # More dbt runs than anybody waits for: a sign that the chunk was meant to be longer.
 MOST_CHUNKS = 10_000
@@ -95,11 +96,7 @@ def open_for_backfill(session: DbtSession, unique_id: str, lower: str, upper: st
         raise CannotRun(
             f"Model {node.name} declares no unique_key, so a backfill would store rows twice: declare one first."
         )
-    try:
-        model = open_model(session, unique_id, full_refresh=False, vars=bounds_as_vars(lower, upper))
-    except CannotRun as error:
-        text = error.message.replace("two_clocks_backfill_from", "--from").replace("two_clocks_backfill_to", "--to")
-        raise CannotRun(text) from error
+    model = open_model(session, unique_id, full_refresh=False, vars=bounds_as_vars(lower, upper))
     if not model.is_windowed:
         raise CannotRun(
             f"Model {model.name} reads its source through no window of this package, so the ends of a backfill would mean nothing to it; `two-clocks repair` can bring back its lost rows."
@@ -123,14 +120,17 @@ def check_sink(session: DbtSession, name: str, relation: str, unique_key: Sequen
     """
     sink = {"relation": relation, "unique_key": list(unique_key), "name": name, "is_name": is_name}
     found = ask(session, "{{ two_clocks.sink_check_query() }}", {"two_clocks_sink": sink})[0]
-    key = ", ".join(unique_key)
-    if int(found["repeated_keys"]):
+    key, place = ", ".join(unique_key), plain(relation)
+    repeated, nulls = int(found["repeated_keys"]), int(found["null_rows"])
+    if repeated:
         raise CannotRun(
-            f"{int(found['repeated_keys']):,} keys stand in more than one row of {plain(relation)} ({key}), so it is no idempotent sink: remove the copies or rebuild it before anything is read again."
+            f"{counted(repeated, 'key stands', 'keys stand')} in more than one row of {place} ({key}), so it is no idempotent "
+            "sink: remove the copies or rebuild it before anything is read again."
         )
-    if int(found["null_rows"]):
+    if nulls:
         raise CannotRun(
-            f"{int(found['null_rows']):,} rows of {plain(relation)} have a NULL in their unique_key ({key}), so it is no idempotent sink: fill or remove them before anything is read again."
+            f"{counted(nulls, 'row of', 'rows of')} {place} {'has' if nulls == 1 else 'have'} a NULL in the unique key ({key}), "
+            "so it is no idempotent sink: fill or remove them before anything is read again."
         )
 
 

@@ -15,6 +15,14 @@ from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun
 
 _OWN_SENTENCE = re.compile(r"two_clocks: (?P<sentence>.*?\.)(?=\s*(?:>|$)|\s+in (?:macro|model)\b)", re.S)
+# What a macro calls an argument or a var is an option here.
+_OPTIONS = (
+    (re.compile(r"source_columns=\{'([^']*)': 'its name in the source'\}"), r"--map \1=NAME"),
+    (re.compile(r"\btwo_clocks_backfill_(from|to)\b"), r"--\1"),
+    (re.compile(r"^(settle|until|watermark|epoch)\b"), r"--\1"),
+    (re.compile(r"^(unique_key|target_watermark|time_zone)\b"), lambda found: "--" + found[0].replace("_", "-")),
+    (re.compile(r"^columns\b"), "--column"),
+)
 _LOCKED_FILE = re.compile(r"lock on file \"?(?P<file>[^\":]+)", re.I)
 _WHERE_IT_WAS_ASKED = re.compile(
     r"(sql_operation\.\S+?: |(?:Database|Compilation|Runtime) Error in sql_operation \S+ \([^)]*\)\s*|a query could not run: "
@@ -74,6 +82,8 @@ def refusal(message: str) -> CannotRun:
     own = _OWN_SENTENCE.search(message)
     if own:
         sentence = own["sentence"]
+        for name, option in _OPTIONS:
+            sentence = name.sub(option, sentence)
         return CannotRun(sentence[0].upper() + sentence[1:])
     locked = _LOCKED_FILE.search(message)
     if locked:

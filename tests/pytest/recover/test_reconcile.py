@@ -164,10 +164,10 @@ def test_what_cannot_be_compared_is_one_sentence(project: Project) -> None:
     pair = ["--target-relation", "sync.sink", "--unique-key", "id", "--watermark", "changed_at"]
     assert "needs --source too" in refused(project, "reconcile", *pair)
     assert "no table or view 'ods.nowhere'" in refused(project, "reconcile", "--source", "ods.nowhere", *pair)
-    assert "Watermark names 'changed', which is no column" in refused(
+    assert "--watermark names 'changed', which is no column" in refused(
         project, "reconcile", "--source", "ods.feed", "--target-relation", "sync.sink", "--unique-key", "id", "--watermark", "changed"
     )
-    assert "Settle is 'soon'" in refused(project, "reconcile", "--settle", "soon")
+    assert "--settle is 'soon'" in refused(project, "reconcile", "--settle", "soon")
     assert "write TARGET=SOURCE" in refused(project, "reconcile", "--map", "id")
 
 
