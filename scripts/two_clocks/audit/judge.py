@@ -29,7 +29,9 @@ _IGNORE = re.compile(
     re.M | re.I,
 )
 
-_BARE_CLOCK = re.compile(r"\s*(?:<=|>=|<|>|=)\s*(?:current_\w+|localtime\w*|sysdate|systimestamp)\b(?:\s*\(\s*\))?(?=\s|$)", re.I)
+_BARE_CLOCK = re.compile(
+    r"\s*(?:<=|>=|<|>|=)\s*(?:current_\w+|localtime\w*|sysdate|systimestamp)\b(?:\s*\(\s*\))?(?=\s|$)", re.I
+)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from two_clocks.audit.judge import Report
 from two_clocks.audit.run import Audit, audit_project
 

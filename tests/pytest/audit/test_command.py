@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+
 from two_clocks.audit.rules import RULES
 from two_clocks.commands.audit import command
 
@@ -19,7 +20,9 @@ from .conftest import Shop
 
 ROOT = Path(__file__).parents[3]
 GOOD = "select id, updated_at from {{ ref('a') }} {% if is_incremental() %} where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }}) {% endif %}"
-LOSES = "select id, updated_at from {{ ref('a') }}\n{% if is_incremental() %} where updated_at >= current_date {% endif %}"
+LOSES = (
+    "select id, updated_at from {{ ref('a') }}\n{% if is_incremental() %} where updated_at >= current_date {% endif %}"
+)
 MEDIUM = GOOD.replace(">=", ">").replace(" - interval '2 days'", "")
 LOW = GOOD.replace(" - interval '2 days'", "")
 
@@ -80,7 +83,19 @@ def test_json_goes_to_standard_output_and_words_elsewhere(shop: Shop) -> None:
         document = json.loads(result.stdout)
         assert document["summary"] == {"loses_rows": 1, "at_risk": 0, "safe": 0, "not_judged": 0}
         (model,) = document["projects"][0]["models"]
-        wanted = {"strategy", "unique_key", "watermark", "lower_bound", "upper_bound", "lookback", "verdict", "line", "reason", "change", "diff"}
+        wanted = {
+            "strategy",
+            "unique_key",
+            "watermark",
+            "lower_bound",
+            "upper_bound",
+            "lookback",
+            "verdict",
+            "line",
+            "reason",
+            "change",
+            "diff",
+        }
         assert wanted <= set(model)
         assert (model["verdict"], model["line"], model["findings"][0]["rule"]) == ("loses rows", 2, "TC01")
         assert result.stderr.startswith("1 incremental model or snapshot in shop: 1 lose rows")
@@ -123,11 +138,17 @@ def test_sarif_is_what_code_scanning_takes(shop: Shop, monkeypatch: pytest.Monke
         assert result["message"]["text"]
         (location,) = result["locations"]
         place = location["physicalLocation"]
-        assert not place["artifactLocation"]["uri"].startswith(("/", "..")) and " " not in place["artifactLocation"]["uri"]
+        assert (
+            not place["artifactLocation"]["uri"].startswith(("/", "..")) and " " not in place["artifactLocation"]["uri"]
+        )
         assert place["region"]["startLine"] >= 1 and place["region"]["startColumn"] >= 1
         assert re.fullmatch(r"[0-9a-f]{32}", result["partialFingerprints"]["primaryLocationLineHash"])
-    assert sarif["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "shop/models/a%20b/m.sql"
-    assert sarif["results"][1]["suppressions"] == [{"kind": "inSource", "status": "accepted", "justification": "it may"}]
+    assert (
+        sarif["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "shop/models/a%20b/m.sql"
+    )
+    assert sarif["results"][1]["suppressions"] == [
+        {"kind": "inSource", "status": "accepted", "justification": "it may"}
+    ]
     (invocation,) = sarif["invocations"]
     assert invocation["executionSuccessful"] is True
     assert "unknown_window()" in invocation["toolExecutionNotifications"][0]["message"]["text"]
@@ -135,6 +156,7 @@ def test_sarif_is_what_code_scanning_takes(shop: Shop, monkeypatch: pytest.Monke
 
 def test_fingerprints_survive_moved_lines_and_tell_findings_apart(shop: Shop) -> None:
     text = "with a as (select * from {{ ref('a') }} {% if is_incremental() %} where x >= current_date {% endif %}),\nb as (select * from {{ ref('b') }} {% if is_incremental() %} where y >= current_date {% endif %})\nselect * from a join b using (id)"
+
     def prints() -> list[str]:
         log = json.loads(run(shop.root, "--format", "sarif").stdout)
         return [result["partialFingerprints"]["primaryLocationLineHash"] for result in log["runs"][0]["results"]]
@@ -159,7 +181,12 @@ def test_this_projects_own_demo() -> None:
 def test_the_installed_command(shop: Shop) -> None:
     shop.write("models/m.sql", LOSES)
     done = subprocess.run(
-        [sys.executable, "-m", "two_clocks", "audit", "--brief"], cwd=shop.root, text=True, capture_output=True, check=False, env={"PYTHONPATH": str(ROOT / "scripts"), "PATH": ""}
+        [sys.executable, "-m", "two_clocks", "audit", "--brief"],
+        cwd=shop.root,
+        text=True,
+        capture_output=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "scripts"), "PATH": ""},
     )
     assert done.returncode == 1, done.stderr
     assert "loses rows" in done.stdout and "TC01" in done.stdout
@@ -179,7 +206,13 @@ def test_it_needs_no_dbt_and_no_sqlfluff(shop: Shop) -> None:
         "from two_clocks.cli import main\n"
         f"main(['audit', {str(shop.root)!r}])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False, env={"PYTHONPATH": str(ROOT / "scripts"), "PATH": ""})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        text=True,
+        capture_output=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "scripts"), "PATH": ""},
+    )
     assert done.returncode == 1, done.stderr
 
 
@@ -199,10 +232,17 @@ def test_the_hook_calls_what_exists(shop: Shop) -> None:
 def test_the_workflow_example_calls_what_exists(shop: Shop) -> None:
     shop.write("models/m.sql", GOOD)
     workflow = yaml.safe_load((ROOT / "docs/examples/audit-workflow.yml").read_text(encoding="utf-8"))
-    calls = [step["run"].split(">>")[0].split() for step in workflow["jobs"]["audit"]["steps"] if step.get("run", "").startswith("two-clocks")]
+    calls = [
+        step["run"].split(">>")[0].split()
+        for step in workflow["jobs"]["audit"]["steps"]
+        if step.get("run", "").startswith("two-clocks")
+    ]
     assert len(calls) == 3
     for call in calls:
-        arguments = [str(shop.root) if part == "." else str(shop.root / part) if part.endswith(".sarif") else part for part in call[2:]]
+        arguments = [
+            str(shop.root) if part == "." else str(shop.root / part) if part.endswith(".sarif") else part
+            for part in call[2:]
+        ]
         assert run(*arguments).exit_code == 0, call
     assert workflow["permissions"]["security-events"] == "write"
 
@@ -214,7 +254,9 @@ def test_every_rule_is_documented() -> None:
 
 
 def test_a_thousand_models_in_a_minute(shop: Shop) -> None:
-    texts = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "corpus").rglob("models/**/*.sql"))]
+    texts = [
+        path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parent / "corpus").rglob("models/**/*.sql"))
+    ]
     for number in range(1000):
         shop.write(f"models/part_{number % 20}/m_{number}.sql", texts[number % len(texts)])
     started = time.monotonic()

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+
 from two_clocks.audit.rules import RULES
 from two_clocks.audit.run import Audit, audit_project
 from two_clocks.audit.score import LABEL, score
@@ -53,4 +54,6 @@ def test_findings_stand_on_the_line_that_is_wrong() -> None:
             for finding in report.findings:
                 if finding.rule in {"TC01", "TC02", "TC03", "TC10", "TC11"} and report.kind != "snapshot":
                     text = "\n".join(lines[finding.line - 1 : finding.line + 2])
-                    assert any(sign in text for sign in "<>=") or "between" in text or "{{" in text, f"{report.path}:{finding.line} is {text!r}"
+                    assert any(sign in text for sign in "<>=") or "between" in text or "{{" in text, (
+                        f"{report.path}:{finding.line} is {text!r}"
+                    )

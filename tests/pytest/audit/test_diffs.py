@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from two_clocks.audit.run import audit_project
 
 from .conftest import Shop
@@ -26,7 +27,10 @@ SIMPLE = {
 
 
 def model(condition: str) -> str:
-    return HEAD + f"select id, updated_at\nfrom {{{{ ref('a') }}}}\n{{% if is_incremental() %}}\nwhere {condition}\n{{% endif %}}\n"
+    return (
+        HEAD
+        + f"select id, updated_at\nfrom {{{{ ref('a') }}}}\n{{% if is_incremental() %}}\nwhere {condition}\n{{% endif %}}\n"
+    )
 
 
 @pytest.mark.parametrize("tool", ["patch", "git"])
@@ -52,7 +56,11 @@ def _apply(tool: str, diff: str, root: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["", "\n", "\n\n"])
 def test_the_end_of_the_file_does_not_matter(shop: Shop, ending: str) -> None:
-    text = HEAD + "select id, updated_at from {{ ref('a') }} where updated_at > (select max(updated_at) from {{ this }})" + ending
+    text = (
+        HEAD
+        + "select id, updated_at from {{ ref('a') }} where updated_at > (select max(updated_at) from {{ this }})"
+        + ending
+    )
     report = shop.report(text)
     assert report.diff
     _apply("patch", report.diff, shop.root)
@@ -62,14 +70,22 @@ def test_the_end_of_the_file_does_not_matter(shop: Shop, ending: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        model("updated_at > (select max(updated_at) from {{ this }})").replace(HEAD, "{{ config(incremental_strategy='append') }}"),
+        model("updated_at > (select max(updated_at) from {{ this }})").replace(
+            HEAD, "{{ config(incremental_strategy='append') }}"
+        ),
         model("id > (select max(id) from {{ this }})").replace("id, updated_at", "id"),
         model("updated_epoch > (select max(updated_epoch) from {{ this }})"),
         model("date(updated_at) > (select max(updated_at) from {{ this }})"),
         model("updated_at > (select max(updated_at) from {{ this }}) or kind = 1"),
         model("updated_at > (select max(updated_at) from {{ this }})").replace("\n", "\r\n"),
-        model("updated_at > (select max(updated_at) from {{ this }})").replace("select id, updated_at", "select id, now() as updated_at"),
-        model("{{ only_new() }}").replace(HEAD, "{% macro only_new() %}updated_at > (select max(updated_at) from {{ this }}) and kind = 1{% endmacro %}" + HEAD),
+        model("updated_at > (select max(updated_at) from {{ this }})").replace(
+            "select id, updated_at", "select id, now() as updated_at"
+        ),
+        model("{{ only_new() }}").replace(
+            HEAD,
+            "{% macro only_new() %}updated_at > (select max(updated_at) from {{ this }}) and kind = 1{% endmacro %}"
+            + HEAD,
+        ),
     ],
 )
 def test_no_diff_where_it_could_do_harm(shop: Shop, text: str) -> None:
@@ -90,6 +106,8 @@ def test_the_whole_corpus(tmp_path: Path) -> None:
             assert re.match(r"--- a/.+\n\+\+\+ b/", report.diff)
             _apply("patch", report.diff, root)
         after = {report.path: report for report in audit_project(root, dialect=audit.dialect, workers=1).reports}
-        assert {report.path: after[report.path].verdict for report in mended} == {report.path: "safe" for report in mended}
+        assert {report.path: after[report.path].verdict for report in mended} == {
+            report.path: "safe" for report in mended
+        }
         offered += len(mended)
     assert offered >= 10

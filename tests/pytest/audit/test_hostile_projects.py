@@ -7,6 +7,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+
 from two_clocks.audit import formats
 from two_clocks.commands.audit import command
 
@@ -73,7 +74,15 @@ def test_files_that_cannot_be_read(shop: Shop) -> None:
     shop.write("models/huge.sql", "-- x\n" * 300_000)
     shop.write("models/broken.yml", "models: [unclosed\n  - {")
     shop.write("models/tags.yml", "models: !!python/object/apply:os.system ['id']\n")
-    shop.write("models/bomb.yml", "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{n}: &{n} [*{p},*{p},*{p},*{p},*{p},*{p},*{p},*{p}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True)) + "models: *i\n")
+    shop.write(
+        "models/bomb.yml",
+        "a: &a [x,x,x,x,x,x,x,x,x]\n"
+        + "".join(
+            f"{n}: &{n} [*{p},*{p},*{p},*{p},*{p},*{p},*{p},*{p}]\n"
+            for p, n in zip("abcdefgh", "bcdefghi", strict=True)
+        )
+        + "models: *i\n",
+    )
     shop.write("models/odd.yml", "models:\n  - 3\n  - name: [1]\n  - name: bad\n    config: 7\nsnapshots: yes\n")
     (shop.root / "models/loop").symlink_to(shop.root / "models")
     (shop.root / "models/nowhere.sql").symlink_to("absent")
@@ -89,16 +98,23 @@ EVIL = "evil\x1b[31m`|<script>alert(1)</script>[x](javascript:alert(1))@all\u202
 
 
 def test_nothing_of_a_project_is_shown_raw(shop: Shop) -> None:
-    shop.write("models/m.sql", BAD.replace("updated_at >=", f"/* two_clocks: ignore TC02 because {EVIL} */ \"up|`<b>\x1b[2J\u202e\" >="))
+    shop.write(
+        "models/m.sql",
+        BAD.replace("updated_at >=", f'/* two_clocks: ignore TC02 because {EVIL} */ "up|`<b>\x1b[2J\u202e" >='),
+    )
     shop.write("models/s.sql", f"{{{{ config(meta={{'two_clocks_ignore': {{'TC01': {EVIL!r}}}}}) }}}}\n" + BAD)
-    shop.write("models/u.sql", BAD.replace("now()", "{{ var('a\x1b[31m<img src=x onerror=alert(1)>|`[b](http://x)') }}"))
+    shop.write(
+        "models/u.sql", BAD.replace("now()", "{{ var('a\x1b[31m<img src=x onerror=alert(1)>|`[b](http://x)') }}")
+    )
     for form in ("table", "markdown", "sarif", "json"):
         result = CliRunner().invoke(command, [str(shop.root), "--format", form, "--dialect", "postgres"])
         assert result.exit_code == 1, result.output
         out = result.output
         assert "\x1b" not in out and "\u202e" not in out, form
         if form == "markdown":
-            assert "<script" not in out and "<img" not in out and "](" not in out.replace("\\](", "").replace("\\]\\(", "")
+            assert (
+                "<script" not in out and "<img" not in out and "](" not in out.replace("\\](", "").replace("\\]\\(", "")
+            )
             assert "@all" not in out
             rows = [line for line in out.splitlines() if line.startswith("|")]
             assert {len(line.replace("\\|", "").split("|")) for line in rows} == {8}
@@ -107,7 +123,9 @@ def test_nothing_of_a_project_is_shown_raw(shop: Shop) -> None:
             json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("text", ["a|b", "`x`", "<b>", "[a](b)", "*x*", "# x", "1. x", "- x", "a\nb", "http://x", "@me", "\\", "$x$", "&lt;"])
+@pytest.mark.parametrize(
+    "text", ["a|b", "`x`", "<b>", "[a](b)", "*x*", "# x", "1. x", "- x", "a\nb", "http://x", "@me", "\\", "$x$", "&lt;"]
+)
 def test_markdown_is_escaped(text: str) -> None:
     shown = formats.escaped(text)
     assert "\n" not in shown

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from two_clocks.audit.run import audit_paths
 from two_clocks.errors import CannotRun
 
@@ -100,19 +101,31 @@ def test_how_far_a_wall_clock_window_reaches(shop: Shop, dialect: str, condition
     [
         incremental(GOOD),
         incremental(GOOD).replace("where", "where created_at < now() and"),
-        "select id, updated_at from {{ ref('a') }} where created_at < now()\n{% if is_incremental() %} and " + GOOD + "{% endif %}",
+        "select id, updated_at from {{ ref('a') }} where created_at < now()\n{% if is_incremental() %} and "
+        + GOOD
+        + "{% endif %}",
         incremental(GOOD, columns="id, updated_at, now() as built_at, case when due < now() then 1 end as late"),
         incremental(GOOD, before="-- where updated_at >= now()\n{# where updated_at >= now() #}\n"),
         incremental(f"{GOOD} and note <> 'now() - 3'"),
-        incremental("updated_at >= (select max(updated_at) - interval '1 day' from {{ this }}) or not exists (select 1 from {{ this }})"),
-        incremental("updated_at >= (select max(updated_at) - interval '1 day' from {{ this }}) or (select max(updated_at) from {{ this }}) is null"),
-        incremental("updated_at >= (select case when max(updated_at) is null then '1900-01-01' else max(updated_at) - interval '1 day' end from {{ this }})"),
+        incremental(
+            "updated_at >= (select max(updated_at) - interval '1 day' from {{ this }}) or not exists (select 1 from {{ this }})"
+        ),
+        incremental(
+            "updated_at >= (select max(updated_at) - interval '1 day' from {{ this }}) or (select max(updated_at) from {{ this }}) is null"
+        ),
+        incremental(
+            "updated_at >= (select case when max(updated_at) is null then '1900-01-01' else max(updated_at) - interval '1 day' end from {{ this }})"
+        ),
         incremental("updated_at >= now() - interval '400 days'").replace("where", "where " + GOOD + " and"),
         incremental("id not in (select id from {{ this }})"),
         incremental("updated_at >= '2020-01-01'"),
         "select id, updated_at from {{ ref('a') }}\n{% if not is_incremental() %} where updated_at >= current_date {% endif %}",
-        "select id, updated_at from {{ ref('a') }}\n{% if is_incremental() %} where " + GOOD + " {% else %} where updated_at > now() - interval '1 day' {% endif %}",
-        "select id, updated_at from {{ ref('a') }} {% if target.name == 'dev' %} where updated_at > current_date {% endif %} {% if is_incremental() %} where " + GOOD + "{% endif %}",
+        "select id, updated_at from {{ ref('a') }}\n{% if is_incremental() %} where "
+        + GOOD
+        + " {% else %} where updated_at > now() - interval '1 day' {% endif %}",
+        "select id, updated_at from {{ ref('a') }} {% if target.name == 'dev' %} where updated_at > current_date {% endif %} {% if is_incremental() %} where "
+        + GOOD
+        + "{% endif %}",
     ],
 )
 def test_what_is_nobodys_business(shop: Shop, text: str) -> None:
@@ -129,11 +142,21 @@ def test_what_is_nobodys_business(shop: Shop, text: str) -> None:
             "with b as (select max(updated_at) as top from {{ this }})\nselect a.id, a.updated_at from {{ ref('a') }} a cross join b where a.updated_at > b.top",
             {"TC02", "TC03"},
         ),
-        ("select s.id, s.changed as updated_at from {{ ref('a') }} s {% if is_incremental() %} where s.changed > (select max(updated_at) from {{ this }}) {% endif %}", {"TC02", "TC03"}),
+        (
+            "select s.id, s.changed as updated_at from {{ ref('a') }} s {% if is_incremental() %} where s.changed > (select max(updated_at) from {{ this }}) {% endif %}",
+            {"TC02", "TC03"},
+        ),
         # newest by order and limit
-        (incremental("updated_at > (select updated_at from {{ this }} order by updated_at desc limit 1)"), {"TC02", "TC03"}),
+        (
+            incremental("updated_at > (select updated_at from {{ this }} order by updated_at desc limit 1)"),
+            {"TC02", "TC03"},
+        ),
         # a guard in the template
-        ("{% set top = run_query('select max(updated_at) from ' ~ this).columns[0][0] %}\n" + incremental("updated_at > '{{ top }}'"), {"TC02", "TC03"}),
+        (
+            "{% set top = run_query('select max(updated_at) from ' ~ this).columns[0][0] %}\n"
+            + incremental("updated_at > '{{ top }}'"),
+            {"TC02", "TC03"},
+        ),
         # the clock on the stored side, in part only
         (incremental(GOOD, columns="id, greatest(updated_at, now()) as updated_at"), {"TC05"}),
         (incremental(GOOD, columns="id, least(updated_at, now()) as updated_at"), set()),
@@ -141,10 +164,20 @@ def test_what_is_nobodys_business(shop: Shop, text: str) -> None:
         (incremental(f"{GOOD} and updated_at >= now() - interval '7 days'"), {"TC01"}),
         # in the loop of a template, in a macro of the file, in a set block
         (incremental("{% for c in ['updated_at'] %}{{ c }} >= now() - interval '2 days'{% endfor %}"), {"TC01"}),
-        ("{% macro recent() %}updated_at >= now() - interval '2 days'{% endmacro %}\n" + incremental("{{ recent() }}"), {"TC01"}),
+        (
+            "{% macro recent() %}updated_at >= now() - interval '2 days'{% endmacro %}\n"
+            + incremental("{{ recent() }}"),
+            {"TC01"},
+        ),
         ("{% set cut %}now() - interval '2 days'{% endset %}\n" + incremental("updated_at >= {{ cut }}"), {"TC01"}),
-        ("{% set inc = is_incremental() %}\nselect id, updated_at from {{ ref('a') }} {% if inc %} where updated_at >= now() - interval '2 days' {% endif %}", {"TC01"}),
-        ("select id, updated_at from {{ ref('a') }} {{ \"where updated_at >= now() - interval '2 days'\" if is_incremental() }}", {"TC01"}),
+        (
+            "{% set inc = is_incremental() %}\nselect id, updated_at from {{ ref('a') }} {% if inc %} where updated_at >= now() - interval '2 days' {% endif %}",
+            {"TC01"},
+        ),
+        (
+            "select id, updated_at from {{ ref('a') }} {{ \"where updated_at >= now() - interval '2 days'\" if is_incremental() }}",
+            {"TC01"},
+        ),
         # a template that cannot be run is read all the same
         ("{{ 1 / 0 }}\n" + incremental("updated_at > (select max(updated_at) from {{ this }})"), {"TC02", "TC03"}),
     ],
@@ -154,7 +187,9 @@ def test_it_follows_values(rules: Callable[..., set[str]], text: str, expected: 
 
 
 def test_bounds_are_reported(shop: Shop) -> None:
-    report = shop.report(incremental("updated_at >= (select max(updated_at) - interval '3 days' from {{ this }}) and updated_at < now()"))
+    report = shop.report(
+        incremental("updated_at >= (select max(updated_at) - interval '3 days' from {{ this }}) and updated_at < now()")
+    )
     assert report.unique_key == ["id"]
     assert report.watermark == "updated_at"
     assert report.lower_bound == "updated_at >= (select max(updated_at) - interval '3 days' from {{ this }})"
@@ -164,7 +199,10 @@ def test_bounds_are_reported(shop: Shop) -> None:
 
 def test_configuration_comes_from_every_place(shop: Shop) -> None:
     text = "select id, updated_at from {{ ref('a') }} {% if is_incremental() %} where " + GOOD + "{% endif %}"
-    shop.write("dbt_project.yml", "name: shop\nprofile: shop\nmodels:\n  shop:\n    deep:\n      +materialized: incremental\n      down:\n        +incremental_strategy: append\n")
+    shop.write(
+        "dbt_project.yml",
+        "name: shop\nprofile: shop\nmodels:\n  shop:\n    deep:\n      +materialized: incremental\n      down:\n        +incremental_strategy: append\n",
+    )
     shop.write("models/deep/m.yml", "models:\n  - name: keyed\n    config: {unique_key: [id, part]}\n")
     shop.write("models/deep/keyed.sql", text)
     shop.write("models/deep/bare.sql", text)
@@ -187,10 +225,20 @@ def test_microbatch_speaks_of_the_outage(shop: Shop) -> None:
 
 
 def test_snapshots_of_both_kinds(shop: Shop) -> None:
-    shop.write("snapshots/two.sql", "{% snapshot one %}{{ config(strategy='check', unique_key='id') }} select * from {{ ref('a') }}{% endsnapshot %}\n\n{% snapshot two %}\nselect * from {{ ref('a') }}\nwhere updated_at > current_date - 2\n{% endsnapshot %}\n")
-    shop.write("snapshots/three.yml", "snapshots:\n  - name: three\n    relation: ref('a')\n    config: {strategy: timestamp, updated_at: changed_at, unique_key: id}\n")
+    shop.write(
+        "snapshots/two.sql",
+        "{% snapshot one %}{{ config(strategy='check', unique_key='id') }} select * from {{ ref('a') }}{% endsnapshot %}\n\n{% snapshot two %}\nselect * from {{ ref('a') }}\nwhere updated_at > current_date - 2\n{% endsnapshot %}\n",
+    )
+    shop.write(
+        "snapshots/three.yml",
+        "snapshots:\n  - name: three\n    relation: ref('a')\n    config: {strategy: timestamp, updated_at: changed_at, unique_key: id}\n",
+    )
     found = {report.name: report for report in shop.audit().reports}
-    assert {name: report.verdict for name, report in found.items()} == {"one": "safe", "two": "at risk", "three": "safe"}
+    assert {name: report.verdict for name, report in found.items()} == {
+        "one": "safe",
+        "two": "at risk",
+        "three": "safe",
+    }
     assert found["two"].line == 5
     assert found["three"].watermark == "changed_at"
 
@@ -238,7 +286,9 @@ def test_silencing_takes_a_reason(shop: Shop) -> None:
 def test_paths(shop: Shop, tmp_path: Path) -> None:
     shop.write("models/a/one.sql", incremental(GOOD))
     shop.write("models/b/two.sql", incremental(GOOD))
-    names = lambda *paths: sorted(r.name for a in audit_paths([shop.root / p for p in paths], "postgres") for r in a.reports)  # noqa: E731
+    names = lambda *paths: sorted(
+        r.name for a in audit_paths([shop.root / p for p in paths], "postgres") for r in a.reports
+    )
     assert names("") == ["one", "two"]
     assert names("models/a") == ["one"]
     assert names("models/b/two.sql") == ["two"]

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from two_clocks.audit.rules import RULES
 
 from .conftest import Shop
@@ -24,13 +25,19 @@ TAIL = "\n{% endif %}\n"
 OTHER = os.environ.get("TWO_CLOCKS_SQLFLUFF3_PYTHON")
 PYTHONS = [
     pytest.param(sys.executable, id="installed"),
-    pytest.param(OTHER, id="sqlfluff3", marks=pytest.mark.skipif(not OTHER, reason="TWO_CLOCKS_SQLFLUFF3_PYTHON names no Python with sqlfluff 3")),
+    pytest.param(
+        OTHER,
+        id="sqlfluff3",
+        marks=pytest.mark.skipif(not OTHER, reason="TWO_CLOCKS_SQLFLUFF3_PYTHON names no Python with sqlfluff 3"),
+    ),
 ]
 
 
 def sqlfluff(python: str, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     code = "import sys; from sqlfluff.cli.commands import cli; sys.exit(cli())"
-    return subprocess.run([python, "-c", code, *map(str, arguments)], text=True, capture_output=True, check=False, cwd=cwd, timeout=300)
+    return subprocess.run(
+        [python, "-c", code, *map(str, arguments)], text=True, capture_output=True, check=False, cwd=cwd, timeout=300
+    )
 
 
 def lint(python: str, folder: Path, *arguments: object) -> list[tuple[str, int, int]]:
@@ -64,7 +71,10 @@ def test_sqlfluff_lists_every_rule(python: str) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("dialect", ["ansi", "snowflake", "bigquery", "postgres", "redshift", "databricks", "duckdb", "clickhouse", "trino", "tsql"])
+@pytest.mark.parametrize(
+    "dialect",
+    ["ansi", "snowflake", "bigquery", "postgres", "redshift", "databricks", "duckdb", "clickhouse", "trino", "tsql"],
+)
 def test_any_dialect_with_the_jinja_templater(python: str, dialect: str, folder: Path) -> None:
     write(folder, "    where updated_at >= current_timestamp")
     assert lint(python, folder, "--dialect", dialect, "--rules", "two_clocks", "m.sql") == [("TwoClocks_TC01", 8, 11)]
@@ -88,7 +98,9 @@ def test_the_fix_is_made_only_where_it_is_safe(python: str, folder: Path) -> Non
     assert sqlfluff(python, "fix", "--dialect", "postgres", "--rules", "TC03", "m.sql", cwd=folder).returncode == 0
     assert "updated_at >= (select" in file.read_text(encoding="utf-8")
     keyless = "{{ config(materialized='incremental') }}\n\n"
-    file = write(folder, "    where updated_at > (select coalesce(max(updated_at), '1900-01-01') from {{ this }})", keyless)
+    file = write(
+        folder, "    where updated_at > (select coalesce(max(updated_at), '1900-01-01') from {{ this }})", keyless
+    )
     before = file.read_text(encoding="utf-8")
     sqlfluff(python, "fix", "--dialect", "postgres", "--rules", "TC03", "m.sql", cwd=folder)
     assert file.read_text(encoding="utf-8") == before
@@ -109,7 +121,10 @@ def test_other_files_are_left_alone(python: str, folder: Path) -> None:
         "select id from orders where created_at < now()\n",
         "select id from orders where created_at >= current_date - 3\n",
         "{{ config(materialized='table') }}\nselect id from {{ ref('a') }} where ts > now()\n",
-        HEAD + BODY + "    where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }})" + TAIL,
+        HEAD
+        + BODY
+        + "    where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }})"
+        + TAIL,
     ):
         (folder / "m.sql").write_text(text, encoding="utf-8")
         done = sqlfluff(python, "lint", "--dialect", "postgres", "--rules", "two_clocks", "m.sql", cwd=folder)
@@ -118,11 +133,18 @@ def test_other_files_are_left_alone(python: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_project_around_the_file_counts(python: str, shop: Shop) -> None:
-    text = BODY + "    where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }})" + TAIL
+    text = (
+        BODY
+        + "    where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }})"
+        + TAIL
+    )
     shop.write("models/m.sql", text)
     arguments = ("--dialect", "postgres", "--rules", "two_clocks", "models/m.sql")
     assert sqlfluff(python, "lint", *arguments, cwd=shop.root).returncode == 0
-    shop.write("dbt_project.yml", (shop.root / "dbt_project.yml").read_text().replace("+unique_key: id", "+incremental_strategy: append"))
+    shop.write(
+        "dbt_project.yml",
+        (shop.root / "dbt_project.yml").read_text().replace("+unique_key: id", "+incremental_strategy: append"),
+    )
     assert [code for code, _, _ in lint(python, shop.root, *arguments)] == ["TwoClocks_TC04"]
 
 
@@ -134,9 +156,20 @@ def test_with_the_dbt_templater(python: str, shop: Shop, monkeypatch: pytest.Mon
         pytest.skip("dbt-duckdb is not installed")
     monkeypatch.setenv("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
     shop.write("profiles.yml", "shop: {target: dev, outputs: {dev: {type: duckdb, path: ':memory:'}}}\n")
-    shop.write(".sqlfluff", "[sqlfluff]\ntemplater = dbt\ndialect = duckdb\n[sqlfluff:templater:dbt]\nproject_dir = .\nprofiles_dir = .\n")
-    shop.write("models/orders.sql", "{{ config(materialized='table') }}\nselect\n    1 as id,\n    current_timestamp as updated_at\n")
+    shop.write(
+        ".sqlfluff",
+        "[sqlfluff]\ntemplater = dbt\ndialect = duckdb\n[sqlfluff:templater:dbt]\nproject_dir = .\nprofiles_dir = .\n",
+    )
+    shop.write(
+        "models/orders.sql",
+        "{{ config(materialized='table') }}\nselect\n    1 as id,\n    current_timestamp as updated_at\n",
+    )
     # the target is not built, so dbt leaves the block out: the finding is in what the templater did not show
-    shop.write("models/m.sql", BODY + "    where updated_at > (select max(updated_at) from {{ this }})\n        and updated_at >= current_date - 3" + TAIL)
+    shop.write(
+        "models/m.sql",
+        BODY
+        + "    where updated_at > (select max(updated_at) from {{ this }})\n        and updated_at >= current_date - 3"
+        + TAIL,
+    )
     found = lint(python, shop.root, "--rules", "two_clocks", "models/m.sql")
     assert found == [("TwoClocks_TC02", 6, 11), ("TwoClocks_TC03", 6, 11), ("TwoClocks_TC01", 7, 13)]
