@@ -286,16 +286,17 @@ def test_silencing_takes_a_reason(shop: Shop) -> None:
 def test_paths(shop: Shop, tmp_path: Path) -> None:
     shop.write("models/a/one.sql", incremental(GOOD))
     shop.write("models/b/two.sql", incremental(GOOD))
-    names = lambda *paths: sorted(
-        r.name for a in audit_paths([shop.root / p for p in paths], "postgres") for r in a.reports
-    )
+    def names(*paths: str) -> list[str]:
+        audits = audit_paths([shop.root / path for path in paths], "postgres")
+        return sorted(report.name for audit in audits for report in audit.reports)
+
     assert names("") == ["one", "two"]
     assert names("models/a") == ["one"]
     assert names("models/b/two.sql") == ["two"]
     assert names("models/a/one.sql", "models/b") == ["one", "two"]
     assert names("models/a/one.sql", "dbt_project.yml") == ["one", "two"]
     assert names("..") == ["one", "two"]
-    with pytest.raises(CannotRun, match="no dbt_project.yml"):
+    with pytest.raises(CannotRun, match=r"no dbt_project\.yml"):
         audit_paths([_empty(tmp_path)])
     with pytest.raises(CannotRun, match="no file or folder"):
         audit_paths([tmp_path / "absent"])
