@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-
 from support.project import Project, Run
 
 
@@ -26,7 +25,7 @@ class Guarded:
         content = {"version": 2, "models": [{"name": model, "data_tests": listed}]}
         self.project.write(f"models/sync/{model}.yml", yaml.safe_dump(content))
 
-    def check(self, *arguments: str, now: str | None = None, **options: Any) -> "Verdict":
+    def check(self, *arguments: str, now: str | None = None, **options: Any) -> Verdict:
         """`dbt test` on the consumer's models."""
         run = self.project.attempt(*arguments, command="test", now=now, **options)
         return Verdict(run)

@@ -97,7 +97,6 @@ def test_the_clock_of_the_tested_table_itself_is_read_by_default(project: Projec
 
 
 def test_C20_a_row_dated_years_ahead_is_named_and_hides_nothing(guarded: Guarded) -> None:
-    store(guarded, {"watermark_valid": {"column_name": "changed_at"}}, )
     guarded.guard({"data_clock_fresh": FRESH})
     guarded.project.feed((1, "x", "2024-06-01 10:00"), (7, "typing error", "2029-06-01 10:00"))
     guarded.run(NOW)
@@ -112,7 +111,7 @@ def test_C20_a_row_dated_years_ahead_is_named_and_hides_nothing(guarded: Guarded
     guarded.guard("windows_contiguous")
     (row,) = failures(guarded)
     assert (row["id"], row["note"]) == (7, "typing error")
-    assert "the watermark 2029-06-01 10:00:00 is 1823 days ahead of the wall clock" == row["what_happened"].replace("1824", "1823")
+    assert row["what_happened"] == "the watermark 2029-06-01 10:00:00 is 1823 days ahead of the wall clock"
 
 
 def test_C21_a_future_row_in_the_target_is_named(guarded: Guarded) -> None:

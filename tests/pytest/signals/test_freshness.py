@@ -46,7 +46,8 @@ def freshness(project: Project, now: str | None = NOW) -> Run:
 
 
 def only(run: Run) -> Any:
-    (result,) = run.result.result.results
+    # the project's on-run-end line is a result too
+    (result,) = [result for result in run.result.result.results if result.node.resource_type == "source"]
     return result
 
 

@@ -22,6 +22,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
 HERE = Path(__file__).resolve()
@@ -77,7 +78,7 @@ class Source:
     name: str
     rests_at_weekends: bool = True
     seed: int = 1
-    fault: Callable[["Source", date], None] | None = None
+    fault: Callable[[Source, date], None] | None = None
     fault_on: date | None = None
     random: random.Random = field(init=False)
     next_id: int = 1
@@ -422,11 +423,7 @@ def table(runs: int, alarms: Sequence[str], outcomes: Sequence[Outcome], starts:
         signals = ", ".join(f"`{signal}`" for signal in sorted(outcome.signals))
         words = outcome.words.replace("|", "\\|")
         lines.append(f"| {what} | {knowable} | {counts} | {signals} | {words} |")
-    return "\n".join(lines + [""] + alarms_text(alarms))
-
-
-def alarms_text(alarms: Sequence[str]) -> list[str]:
-    return [f"- {alarm}" for alarm in alarms[:20]]
+    return "\n".join([*lines, *[f"- {alarm}" for alarm in alarms[:20]]])
 
 
 def report(directory: Path, nights: int, starts: Sequence[date], say: Callable[[str], None]) -> str:
@@ -452,19 +449,19 @@ def main() -> None:
 
     def say(text: str) -> None:
         if sys.stderr.isatty():
-            print(f"\r{text:<70}", end="", file=sys.stderr, flush=True)
+            click.echo(f"\r{text:<70}", nl=False, err=True)
 
     with tempfile.TemporaryDirectory(prefix="two_clocks_year_") as directory:
         text = report(Path(directory), arguments.nights, starts, say)
     say("")
-    print(f"{time.monotonic() - began:.0f} seconds", file=sys.stderr)
+    click.echo(f"{time.monotonic() - began:.0f} seconds", err=True)
     if arguments.write:
         page = arguments.write.read_text()
         head, _, rest = page.partition(BEGIN)
         _, _, tail = rest.partition(END)
         arguments.write.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
     else:
-        print(text)
+        click.echo(text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,3 @@
+{{ config(unique_key='id') }}
+select id, branch, changed_at
+from {{ two_clocks.windowed(source('ods', 'frozen_feed'), 'changed_at') }} as feed
