@@ -75,7 +75,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], right:
         rows: the values of each row, in the order of the columns; a rich `Text` keeps its style, all else is made safe.
         right: the headings whose columns are numbers and stand to the right.
     """
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, collapse_padding=True)
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:

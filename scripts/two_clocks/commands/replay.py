@@ -274,7 +274,7 @@ def spoken(epoch: float | None) -> str:
     clock = f"{at:%H:%M:%S}" if at.second else f"{at:%H:%M}"
     if FIRST_DAY <= at.date() <= LAST_DAY:
         return f"{at:%a} {clock}"
-    return f"{at:%a} {at.day} {at:%b} {clock}" if at.year == FIRST_DAY.year else f"{at:%Y-%m-%d} {clock}"
+    return f"{at.day} {at:%b} {clock}" if at.year == FIRST_DAY.year else f"{at:%Y-%m-%d} {clock}"
 
 
 def _what(replay: Replay, event: Event) -> Text | str:
