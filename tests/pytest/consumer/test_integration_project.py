@@ -46,7 +46,9 @@ def dbt(warehouse: Warehouse, *arguments: str) -> Any:
     return result.result
 
 
-def test_a_project_that_installs_the_package_builds_and_sees_no_node_of_its_demo(clone: Path, warehouse: Warehouse) -> None:
+def test_a_project_that_installs_the_package_builds_and_sees_no_node_of_its_demo(
+    clone: Path, warehouse: Warehouse
+) -> None:
     dbt(warehouse, "deps")
     listed = dbt(warehouse, "ls", "--output", "json", "--output-keys", "unique_id", "package_name")
     nodes = [json.loads(line) for line in listed]
@@ -67,7 +69,9 @@ def test_a_project_that_installs_the_package_builds_and_sees_no_node_of_its_demo
         (3, 90),
         (4, None),
     ]
-    ledger = warehouse.query("select model, kind, rows_inserted, rows_superseded from analytics.two_clocks_window_ledger order by 1, 2 desc")
+    ledger = warehouse.query(
+        "select model, kind, rows_inserted, rows_superseded from analytics.two_clocks_window_ledger order by 1, 2 desc"
+    )
     assert [tuple(row.values()) for row in ledger] == [
         ("model.grades_warehouse.crm_courses", "initial", 3, 0),
         ("model.grades_warehouse.crm_courses", "incremental", 0, 0),

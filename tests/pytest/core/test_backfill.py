@@ -59,7 +59,9 @@ def test_both_ends_of_a_backfill_are_read_and_the_lookback_adds_nothing(history:
         (203, "at the end", "2024-06-03 06:00:00"),
         (204, "just after", "2024-06-03 06:00:00.000001"),
     )
-    history.run(now=NOON, variables=backfill("2024-06-02T06:00:00Z", "2024-06-03T06:00:00Z", two_clocks_lookback="5 days"))
+    history.run(
+        now=NOON, variables=backfill("2024-06-02T06:00:00Z", "2024-06-03T06:00:00Z", two_clocks_lookback="5 days")
+    )
 
     assert [key for key in history.ids() if key > 200] == [202, 203]
 

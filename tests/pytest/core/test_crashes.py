@@ -68,7 +68,9 @@ def test_a_post_hook_that_fails_after_the_ledger_row_takes_both_back(project: Pr
     if run == "later run":
         project.run(now=NOON)
     project.feed((2, "new", "2024-06-03 09:00"))
-    failing = SINK.replace("unique_key='id'", "unique_key='id', post_hook='select 1 / (select count(*) from ods.no_such_table)'")
+    failing = SINK.replace(
+        "unique_key='id'", "unique_key='id', post_hook='select 1 / (select count(*) from ods.no_such_table)'"
+    )
     project.model("sink", failing)
     project.refused(now=NOON)
 

@@ -35,7 +35,9 @@ def test_a_future_row_is_read_once_it_is_due(project: Project) -> None:
 def test_C21_a_future_row_in_the_target_does_not_move_the_next_window(project: Project) -> None:
     project.feed((1, "a", "2024-06-03 09:00"))
     project.run(now="2024-06-03T12:00:00Z", lookback=0)
-    project.warehouse.execute("insert into sync.sink (id, note, changed_at) values (99, 'far', timestamp '2029-01-01 00:00:00')")
+    project.warehouse.execute(
+        "insert into sync.sink (id, note, changed_at) values (99, 'far', timestamp '2029-01-01 00:00:00')"
+    )
     project.feed((2, "b", "2024-06-03 10:00"))
     project.run(now="2024-06-03T12:00:00Z", lookback=0)
 
@@ -132,7 +134,9 @@ def test_an_edit_of_a_row_without_a_watermark_is_delivered_where_the_model_inclu
     project.run(now="2024-06-03T12:30:00Z")
     assert project.rows() == [(1, "x"), (2, "edited")]
 
-    project.warehouse.execute("update ods.feed set changed_at = timestamp '2024-06-03 10:00:00', note = 'stamped' where id = 2")
+    project.warehouse.execute(
+        "update ods.feed set changed_at = timestamp '2024-06-03 10:00:00', note = 'stamped' where id = 2"
+    )
     project.run(now="2024-06-03T13:00:00Z")
     assert project.rows() == [(1, "x"), (2, "stamped")]
 
@@ -163,7 +167,9 @@ def test_C27_an_expression_may_stand_for_the_watermark(project: Project) -> None
         (1, "a", "2024-06-03 08:00", None), (2, "b", "2024-06-03 09:00", None), table="edits", columns=tuple(columns)
     )
     project.run(now="2024-06-03T12:00:00Z", lookback=0)
-    project.warehouse.execute("update ods.edits set note = 'first edit', updated_at = timestamp '2024-06-03 11:00:00' where id = 1")
+    project.warehouse.execute(
+        "update ods.edits set note = 'first edit', updated_at = timestamp '2024-06-03 11:00:00' where id = 1"
+    )
     project.feed((3, "c", "2024-06-03 10:00", None), table="edits", columns=tuple(columns))
     project.run(now="2024-06-03T12:00:00Z", lookback=0)
 

@@ -22,7 +22,9 @@ def test_C10_a_row_that_commits_a_second_behind_the_watermark_is_delivered_and_m
 def test_a_late_update_counts_as_late_too(project: Project) -> None:
     project.feed((1, "a", "2024-06-03 02:00:00"), (2, "b", "2024-06-03 02:30:00"))
     project.run(now="2024-06-03T03:00:00Z")
-    project.warehouse.execute("update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 02:10:00' where id = 1")
+    project.warehouse.execute(
+        "update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 02:10:00' where id = 1"
+    )
     project.run(now="2024-06-03T03:05:00Z")
 
     window = project.last_window()

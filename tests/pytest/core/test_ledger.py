@@ -6,12 +6,39 @@ from datetime import datetime, timedelta
 
 from support.project import LEDGER, SINK, Project
 
-COLUMNS = """
-    window_id invocation_id model target_relation source_relation stream kind status message watermark_column wall_clock
-    source_watermark target_watermark window_from window_to source_watermark_value target_watermark_value
-    window_from_value window_to_value lookback_seconds rows_extracted rows_inserted rows_updated rows_unchanged rows_stale
-    rows_superseded rows_late max_lateness_seconds rows_quarantined started_at finished_at
-""".split()
+COLUMNS = [
+    "window_id",
+    "invocation_id",
+    "model",
+    "target_relation",
+    "source_relation",
+    "stream",
+    "kind",
+    "status",
+    "message",
+    "watermark_column",
+    "wall_clock",
+    "source_watermark",
+    "target_watermark",
+    "window_from",
+    "window_to",
+    "source_watermark_value",
+    "target_watermark_value",
+    "window_from_value",
+    "window_to_value",
+    "lookback_seconds",
+    "rows_extracted",
+    "rows_inserted",
+    "rows_updated",
+    "rows_unchanged",
+    "rows_stale",
+    "rows_superseded",
+    "rows_late",
+    "max_lateness_seconds",
+    "rows_quarantined",
+    "started_at",
+    "finished_at",
+]
 
 NOON = "2024-06-03T12:00:00Z"
 
@@ -123,7 +150,7 @@ def test_other_models_that_fail_leave_no_window(project: Project) -> None:
 
 def test_a_message_with_quotes_and_line_breaks_is_kept(project: Project) -> None:
     project.model("sink", SINK.replace("note,", "cast(note as integer) as note,"))
-    project.feed((1, "it's \"broken\"; --\n100% {{ jinja }}", "2024-06-03 10:00"))
+    project.feed((1, 'it\'s "broken"; --\n100% {{ jinja }}', "2024-06-03 10:00"))
     project.refused(now=NOON)
 
     message = project.last_window()["message"]
@@ -149,7 +176,9 @@ def test_the_views_show_the_ledger_and_the_health_of_each_model(project: Project
     project.run(now=NOON)
     project.run("--select", "package:two_clocks", now="2024-06-03T13:00:00Z")
 
-    windows = project.warehouse.query("select * from sync.two_clocks_windows where model = 'model.consumer.sink' order by started_at")
+    windows = project.warehouse.query(
+        "select * from sync.two_clocks_windows where model = 'model.consumer.sink' order by started_at"
+    )
     assert [window["rows_fresh"] for window in windows] == [2, 1, 0]
     assert {window["lag_seconds"] for window in windows} == {7200}
     health = {row["model"]: row for row in project.warehouse.query("select * from sync.two_clocks_health")}
@@ -158,7 +187,10 @@ def test_the_views_show_the_ledger_and_the_health_of_each_model(project: Project
     assert sink["windows_without_fresh_rows"] == 1
     assert sink["max_lateness_seconds"] == 3600
     assert sink["lag_seconds"] == 3 * 3600
-    assert float(sink["lookback_headroom"]) == round(1 - 1 / 48, 4) or abs(float(sink["lookback_headroom"]) - (1 - 1 / 48)) < 0.001
+    assert (
+        float(sink["lookback_headroom"]) == round(1 - 1 / 48, 4)
+        or abs(float(sink["lookback_headroom"]) - (1 - 1 / 48)) < 0.001
+    )
     assert sink["open_failures"] == 0
     assert health["model.consumer.other"]["stream"] == "main"
 

@@ -14,11 +14,22 @@ def test_the_unit_tests_of_macros_pass(warehouse: Warehouse, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     outputs = {"test": {**warehouse.profile, "schema": "unit_tests"}}
     (tmp_path / "profiles.yml").write_text(yaml.safe_dump({"two_clocks": {"target": "test", "outputs": outputs}}))
-    places = ["--project-dir", str(REPOSITORY), "--profiles-dir", str(tmp_path), "--target-path", str(tmp_path / "target")]
+    places = [
+        "--project-dir",
+        str(REPOSITORY),
+        "--profiles-dir",
+        str(tmp_path),
+        "--target-path",
+        str(tmp_path / "target"),
+    ]
     result = invoke([*QUIET, "test", "--select", "test_type:unit,path:tests/unit", *places])
     warehouse.after_dbt()
 
     assert result.result, result.exception
-    outcomes = {done.node.name: done.message or done.status for done in result.result.results if done.node.resource_type == "unit_test"}
+    outcomes = {
+        done.node.name: done.message or done.status
+        for done in result.result.results
+        if done.node.resource_type == "unit_test"
+    }
     assert len(outcomes) > 15
     assert {name: said for name, said in outcomes.items() if said != "pass"} == {}

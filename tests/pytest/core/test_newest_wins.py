@@ -43,8 +43,9 @@ def test_C31_the_newer_of_two_versions_in_one_window_is_kept(project: Project, r
 def test_C31_ties_are_broken_the_same_way_every_time(empty_project: Project, run: str) -> None:
     project = empty_project
     tied = [(1, "alpha", TEN), (1, "beta", TEN), (1, None, TEN), (1, "gamma", TEN)]
+    orders = [tied, tied[::-1], tied[2:] + tied[:2]]
     winners = []
-    for number, rows in enumerate((tied, tied[::-1], tied[2:] + tied[:2])):
+    for number in range(3):
         table = f"feed_{number}"
         project.source(table, {"id": "integer", "note": "varchar(50)", "changed_at": "timestamp"})
         project.model(f"sink_{number}", SINK.replace("'feed'", f"'{table}'"))
@@ -52,7 +53,7 @@ def test_C31_ties_are_broken_the_same_way_every_time(empty_project: Project, run
             project.feed((9, "other", TEN), table=table)
     if run == "later run":
         project.run(now=NOON)
-    for number, rows in enumerate((tied, tied[::-1], tied[2:] + tied[:2])):
+    for number, rows in enumerate(orders):
         project.feed(*rows, table=f"feed_{number}")
     project.run(now=NOON)
     project.run(now=NOON)
@@ -202,7 +203,7 @@ def test_C33_quoted_and_mixed_case_names_work(project: Project, key: str) -> Non
     )
 
     def show(*rows: tuple[object, ...]) -> None:
-        project.warehouse.insert('"LmsOds"."Grade Changes"', [dict(zip(columns, row)) for row in rows])
+        project.warehouse.insert('"LmsOds"."Grade Changes"', [dict(zip(columns, row, strict=True)) for row in rows])
 
     show((1, "first", TEN), (2, "second", TEN))
     project.run(now=NOON, lookback=0)
@@ -299,7 +300,9 @@ def test_a_row_that_differs_only_in_columns_which_no_update_writes_counts_as_unc
 
 
 def test_incremental_predicates_narrow_the_match(project: Project) -> None:
-    project.model("sink", configured(incremental_predicates=["DBT_INTERNAL_DEST.changed_at >= timestamp '2024-06-03 00:00:00'"]))
+    project.model(
+        "sink", configured(incremental_predicates=["DBT_INTERNAL_DEST.changed_at >= timestamp '2024-06-03 00:00:00'"])
+    )
     project.feed((1, "a", TEN), (2, "b", TEN))
     project.run(now=NOON)
     edit(project, "edited", ELEVEN)
@@ -334,6 +337,31 @@ def test_the_same_rules_come_at_select_level_for_dbts_own_merge(project: Project
     edit(project, "edited", TWELVE, key=2)
     project.run(now="2024-06-03T13:00:00Z")
     assert project.rows() == [(1, "newest"), (2, "edited"), (3, "stays"), (4, "new")]
+
+
+def test_a_column_whose_type_has_no_equality_is_compared_too(project: Project) -> None:
+    project.source("documents", {"id": "integer", "note": "json", "changed_at": "timestamp"})
+    project.model("sink", SINK.replace("'feed'", "'documents'"))
+    project.feed((1, '{"a": 1}', TEN), (2, '{"a": 1}', TEN), (2, '{"a": 2}', TEN), table="documents")
+    project.run(now=NOON)
+    project.run(now=NOON)
+    assert project.last_window()["rows_updated"] == 0
+    project.warehouse.execute("update ods.documents set note = '{\"a\": 3}' where id = 1")
+    project.run(now=NOON)
+
+    assert project.last_window()["rows_updated"] == 1
+    assert project.rows("id, cast(note as varchar) as note")[0] == (1, '{"a": 3}')
+
+
+def test_a_target_that_holds_a_key_twice_is_refused(project: Project) -> None:
+    project.feed((1, "a", TEN))
+    project.run(now=NOON)
+    project.warehouse.execute("insert into sync.sink select * from sync.sink")
+    edit(project, "edited", ELEVEN)
+    message = project.refused(now=NOON)
+
+    assert "more than one row" in message and "id" in message
+    assert project.rows() == [(1, "a"), (1, "a")]
 
 
 STAR = """

@@ -13,7 +13,9 @@ LOOKBACK = timedelta(hours=6)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_rows_that_come_within_the_lookback_are_delivered_once_in_their_newest_version(project: Project, seed: int) -> None:
+def test_rows_that_come_within_the_lookback_are_delivered_once_in_their_newest_version(
+    project: Project, seed: int
+) -> None:
     dice = random.Random(seed)
     newest: dict[int, tuple[datetime, str]] = {}
     waiting: list[tuple[datetime, int, str, datetime]] = []
@@ -40,5 +42,7 @@ def test_rows_that_come_within_the_lookback_are_delivered_once_in_their_newest_v
         newest[key] = max(newest.get(key, (datetime.min, "")), (stamp, note))
     project.run(now=clock.isoformat() + "Z", lookback=f"{LOOKBACK.seconds} seconds")
 
-    assert {key: stamp for key, stamp in project.rows("id, changed_at")} == {key: stamp for key, (stamp, _) in newest.items()}
+    assert {key: stamp for key, stamp in project.rows("id, changed_at")} == {
+        key: stamp for key, (stamp, _) in newest.items()
+    }
     assert project.ids() == sorted(newest)

@@ -12,7 +12,18 @@ UNREADABLE: dict[str, list[tuple[str, list[object]]]] = {
     "two_clocks_lookback": [
         (
             "hours",
-            ["soon", "48 parsecs", "", "hours", "48 hours; drop table x", "1e3", ".nan", True, ["48 hours"], {"hours": 48}],
+            [
+                "soon",
+                "48 parsecs",
+                "",
+                "hours",
+                "48 hours; drop table x",
+                "1e3",
+                ".nan",
+                True,
+                ["48 hours"],
+                {"hours": 48},
+            ],
         ),
         ("0 or more", [-1, "-2 hours"]),
     ],

@@ -77,7 +77,9 @@ def test_an_empty_stream_beside_a_full_one_is_read_from_its_beginning_once_it_ha
     [(", stream=origin", "target_filter"), ("", "stream")],
     ids=["streams without a filter", "no streams"],
 )
-def test_two_sources_with_one_target_watermark_between_them_are_refused(union: Project, arguments: str, word: str) -> None:
+def test_two_sources_with_one_target_watermark_between_them_are_refused(
+    union: Project, arguments: str, word: str
+) -> None:
     start, end = UNION.index(", stream"), UNION.index(") }} as s")
     union.model("sink", UNION[:start] + arguments + UNION[end:])
     assert word in union.refused(now=NOON)
@@ -180,7 +182,9 @@ def test_a_catch_up_moves_on_even_where_the_model_keeps_no_row_of_a_piece(projec
     piece = {"lookback": 0, "variables": {"two_clocks_max_window": "1 hour"}}
     project.feed((1, "kept", "2024-06-03 00:00"))
     project.run(now="2024-06-03T00:30:00Z", **piece)
-    project.feed(*[(10 + hour, "dropped", f"2024-06-03 0{hour}:00") for hour in (1, 2, 3)], (2, "kept", "2024-06-03 04:00"))
+    project.feed(
+        *[(10 + hour, "dropped", f"2024-06-03 0{hour}:00") for hour in (1, 2, 3)], (2, "kept", "2024-06-03 04:00")
+    )
     for _ in range(4):
         project.run(now=NOON, **piece)
 

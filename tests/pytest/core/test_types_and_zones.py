@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from support.project import Project
@@ -36,7 +37,9 @@ class WatermarkType:
 
 
 def epoch(units_per_second: int) -> Callable[[datetime], int]:
-    return lambda moment: (utc(moment) - utc(datetime(1970, 1, 1))) // timedelta(microseconds=1) * units_per_second // 10**6
+    return lambda moment: (
+        (utc(moment) - utc(datetime(1970, 1, 1))) // timedelta(microseconds=1) * units_per_second // 10**6
+    )
 
 
 MICROSECOND, MILLISECOND, SECOND = (timedelta(microseconds=1), timedelta(milliseconds=1), timedelta(seconds=1))

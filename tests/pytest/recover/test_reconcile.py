@@ -167,8 +167,8 @@ def test_what_cannot_be_compared_is_one_sentence(project: Project) -> None:
     assert "--watermark names 'changed', which is no column" in refused(
         project, "reconcile", "--source", "ods.feed", "--target-relation", "sync.sink", "--unique-key", "id", "--watermark", "changed"
     )
-    assert "--settle is 'soon'" in refused(project, "reconcile", "--settle", "soon")
-    assert "write TARGET=SOURCE" in refused(project, "reconcile", "--map", "id")
+    assert "--settle is 'soon'" in refused(project, "reconcile", "--select", "sink", "--settle", "soon")
+    assert "write TARGET=SOURCE" in refused(project, "reconcile", "--select", "sink", "--map", "id")
 
 
 def test_no_right_to_read_the_source_is_one_sentence(project: Project) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import sys
-from typing import Any, Callable
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
 
 from support.project import Project
 
@@ -22,8 +24,10 @@ def start(project: Project, *arguments: str, before_statement: Callable[[int, st
     # nothing of pytest's may run in here: no output, no clean-up, no fixture
     status = 3
     try:
-        sys.stdout = sys.stderr = open(os.devnull, "w")
-        status = 0 if project.attempt(*arguments, before_statement=before_statement, **options).result.success else 2
+        with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
+            status = (
+                0 if project.attempt(*arguments, before_statement=before_statement, **options).result.success else 2
+            )
     finally:
         os._exit(status)
 

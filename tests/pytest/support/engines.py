@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any
 
 import duckdb
 import psycopg2
@@ -104,7 +105,7 @@ class DuckdbWarehouse(Warehouse):
         with self.connection() as connection:
             cursor = connection.execute(sql, list(parameters))
             names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row)) for row in cursor.fetchall()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
         with self.connection() as connection:
@@ -131,7 +132,7 @@ class PostgresWarehouse(Warehouse):
     engine = "postgres"
     placeholder = "%s"
 
-    def __init__(self, server: "PostgresDatabase") -> None:
+    def __init__(self, server: PostgresDatabase) -> None:
         self.server = server
         self.profile = {
             "type": "postgres",
@@ -159,11 +160,12 @@ class PostgresWarehouse(Warehouse):
     def row_versions(self, table: str) -> Any:
         self.wait_for_dbt_to_disconnect()
         counters = self.query(
-            "select n_tup_ins, n_tup_upd, n_tup_del from pg_stat_user_tables "
-            "where relid = cast(%s as regclass)",
+            "select n_tup_ins, n_tup_upd, n_tup_del from pg_stat_user_tables where relid = cast(%s as regclass)",
             (table,),
         )
-        return counters, self.query(f"select cast(ctid as text) as place, cast(xmin as text) as writer from {table} order by 1")
+        return counters, self.query(
+            f"select cast(ctid as text) as place, cast(xmin as text) as writer from {table} order by 1"
+        )
 
     def wait_for_dbt_to_disconnect(self) -> None:
         """A backend reports its counters when it ends, a moment after its client has gone."""

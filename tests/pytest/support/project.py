@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, ClassVar
 
 import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
@@ -90,7 +91,7 @@ def invoke(command: Sequence[str], **options: Any) -> dbtRunnerResult:
 
 
 class Project:
-    _manifests: dict[str, Any] = {}
+    _manifests: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, warehouse: Warehouse, directory: Path) -> None:
         self.warehouse = warehouse
@@ -117,7 +118,7 @@ class Project:
         return directory
 
     @classmethod
-    def copy_of(cls, template: Path, warehouse: Warehouse, directory: Path) -> "Project":
+    def copy_of(cls, template: Path, warehouse: Warehouse, directory: Path) -> Project:
         shutil.copytree(template, directory, symlinks=True, dirs_exist_ok=True)
         return cls(warehouse, directory)
 
@@ -170,7 +171,7 @@ class Project:
 
     def feed(self, *rows: tuple[Any, ...], table: str = "feed", columns: Sequence[str] = tuple(FEED)) -> None:
         """Rows become visible in a source."""
-        self.warehouse.insert(f'"{SOURCE_SCHEMA}"."{table}"', [dict(zip(columns, row)) for row in rows])
+        self.warehouse.insert(f'"{SOURCE_SCHEMA}"."{table}"', [dict(zip(columns, row, strict=True)) for row in rows])
 
     # ---- dbt ----
 
@@ -252,8 +253,12 @@ class Project:
 
     # ---- what came of it ----
 
-    def rows(self, columns: str = "id, note", model: str = "sink", schema: str = TARGET_SCHEMA) -> list[tuple[Any, ...]]:
-        return [tuple(row.values()) for row in self.warehouse.query(f'select {columns} from {schema}.{model} order by 1, 2')]
+    def rows(
+        self, columns: str = "id, note", model: str = "sink", schema: str = TARGET_SCHEMA
+    ) -> list[tuple[Any, ...]]:
+        return [
+            tuple(row.values()) for row in self.warehouse.query(f"select {columns} from {schema}.{model} order by 1, 2")
+        ]
 
     def ids(self, model: str = "sink") -> list[Any]:
         """The keys in a target, repeated if they are there more than once."""
@@ -281,8 +286,14 @@ class Project:
             "where table_schema not in ('information_schema', 'pg_catalog') and table_type = 'BASE TABLE' order by 1, 2"
         )
         return {
-            f'{table["s"]}.{table["t"]}': sorted(
-                map(repr, (tuple(row.values()) for row in self.warehouse.query(f'select * from "{table["s"]}"."{table["t"]}"')))
+            f"{table['s']}.{table['t']}": sorted(
+                map(
+                    repr,
+                    (
+                        tuple(row.values())
+                        for row in self.warehouse.query(f'select * from "{table["s"]}"."{table["t"]}"')
+                    ),
+                )
             )
             for table in tables
         }

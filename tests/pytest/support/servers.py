@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
 
 from support.engines import PostgresDatabase
 from support.project import REPOSITORY
@@ -13,7 +13,7 @@ from support.project import REPOSITORY
 if str(REPOSITORY / "scripts") not in sys.path:
     sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-from two_clocks.postgres_server import PORT, USER, PostgresServer, find_postgres_binaries  # noqa: E402
+from two_clocks.postgres_server import PORT, USER, PostgresServer, find_postgres_binaries
 
 
 @contextmanager
