@@ -128,6 +128,8 @@ class Judge:
         self.reading: Reading | None = None
         self.unjudged: list[str] = []
         self._full_refresh: set[str] | None = None
+        self._carried_ones: set[str] = set()
+        self._foreign_ones: list[tuple[Bound, Term, set[str]]] = []
 
     # what the node is ------------------------------------------------------------------------------------------------
 
@@ -300,6 +302,7 @@ class Judge:
         target = [b for b in lowers if b.terms("target")]
         for bound in target:
             self._target_lower(bound)
+        self._foreign()
         counted = [b for b in lowers if b.terms("wall") and self._counts(b)]
         for bound in counted:
             if not bound.terms("target") or any(term.how == "greatest" for term in bound.terms("wall")):
@@ -558,8 +561,7 @@ class Judge:
             return
         outputs = self.reader.outputs(self.reading.trees[-1])
         filtered = {t.name.lower() for t in bound.row if t.kind == "column"}
-        shown = self._row_name(bound)
-        if outputs is not None and term.name.lower() not in outputs and not as_list(self.config.get("_dbt_extra")):
+        if outputs is not None and term.name.lower() not in outputs:
             if self._macro_in_output():
                 return
             self._add(
@@ -576,8 +578,21 @@ class Judge:
         bases = self.reader.base_columns(made)
         if not made or not bases or any(t.kind in {"unknown", "wall", "window"} for t in made):
             return
-        if bases & filtered or term.name.lower() in filtered or any(t.table == "a macro" for t in (*made, *bound.row)):
+        if any(t.table == "a macro" for t in (*made, *bound.row)):
             return
+        if bases & filtered or term.name.lower() in filtered:
+            self._carried_ones.add(term.name.lower())
+            return
+        self._foreign_ones.append((bound, term, bases))
+
+    def _foreign(self) -> None:
+        for bound, term, bases in self._foreign_ones:
+            if term.name.lower() in self._carried_ones:
+                continue  # another filter continues that column; this one spares reading of a table beside it
+            self._add_foreign(bound, term, bases)
+
+    def _add_foreign(self, bound: Bound, term: Term, bases: set[str]) -> None:
+        shown = self._row_name(bound)
         self._add(
             "TC08",
             "medium",
@@ -585,7 +600,7 @@ class Judge:
             f"Rows are filtered by {shown}, but the window starts at the greatest {term.name}, which is another column ({', '.join(sorted(bases))}): the two clocks "
             f"need not agree, and rows between them are skipped.",
             f"Carry {shown} into the model and compare it with its own maximum.",
-            source,
+            self._source(bound),
         )
 
     def _macro_in_output(self) -> bool:
@@ -840,6 +855,7 @@ class Judge:
             report.upper_bound = "the greatest watermark that the source shows"
             report.reason = "The window is cut by two_clocks on the data's own clock."
             return
+        lowers = sorted(lowers, key=lambda b: b.in_join)  # the first that is a filter, rather than a join
         chosen = next((b for b in lowers if b.terms("target")), None)
         chosen = chosen or next((b for b in lowers if b.terms("wall") and self._counts(b)), None)
         chosen = chosen or next((b for b in lowers if b.incremental), None)

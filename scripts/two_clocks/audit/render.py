@@ -27,6 +27,7 @@ from two_clocks.audit.symbols import (
     INCREMENTAL_OPEN,
     MARK_CLOSE,
     MARK_OPEN,
+    Answer,
     Callables,
     Meaning,
     Notebook,
@@ -245,7 +246,7 @@ class Session:
 
     def query(self, sql: Any) -> Symbol:
         """The answer of a query that nobody runs."""
-        return Symbol(self.notebook, Meaning("query", sql=without_marks(sql)))
+        return Answer(self.notebook, Meaning("query", "0", sql=without_marks(sql)))
 
     def name_of(self, text: str) -> str:
         """What to call a relation's token."""

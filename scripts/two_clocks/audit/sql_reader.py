@@ -702,7 +702,7 @@ class Reader:
         if meaning.kind == "query":
             return tuple(
                 replace(term.moved(meaning.offset), through_query=True)
-                for term in self._stored_query(meaning.sql, depth)
+                for term in self._stored_query(meaning.sql, meaning.name, depth)
             )
         if meaning.kind == "window_end":
             return (Term("window", meaning.name),)
@@ -710,7 +710,7 @@ class Reader:
             return (Term("unknown", meaning.name),)
         return None
 
-    def _stored_query(self, sql: str, depth: int) -> Value:
+    def _stored_query(self, sql: str, column: str, depth: int) -> Value:
         for dialect in _candidates(self.dialect):
             try:
                 tree = sqlglot.parse_one(sql, read=dialect or None)
@@ -718,10 +718,20 @@ class Reader:
                 continue
             shift, self._shift = self._shift, -(10**9)  # nothing in it stands in the model's own text
             try:
-                return tuple(replace(term, position=-1) for term in self.value(tree, None, depth))
+                value = self._answer(tree, column, depth)
+                return tuple(replace(term, position=-1) for term in value)
             finally:
                 self._shift = shift
         return (Term("unknown", "a query in the template"),)
+
+    def _answer(self, tree: exp.Expression, column: str, depth: int) -> Value:
+        """One column of a stored query's answer, by its place or its name."""
+        if not isinstance(tree, exp.Select) or column == "0":
+            return self.value(tree, None, depth)
+        chosen = [part for part in tree.selects if part.alias_or_name.lower() == column.lower()]
+        if column.isdigit() and int(column) < len(tree.selects):
+            chosen = [tree.selects[int(column)]]
+        return self._projected(chosen[0], tree, depth) if chosen else self.value(tree, None, depth)
 
     def _column(self, node: exp.Column, select: exp.Expression | None, depth: int) -> Value:
         name = node.name

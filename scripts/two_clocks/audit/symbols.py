@@ -138,6 +138,46 @@ class Symbol:
     __html__ = __str__
 
 
+class Answer(Symbol):
+    """The answer of a query, or a part of it: which of its columns is meant is kept."""
+
+    def __init__(self, notebook: Notebook, meaning: Meaning, path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(notebook, meaning)
+        self._path = path
+
+    def _part(self, step: str | int) -> Answer:
+        path = (*self._path, step)[:6]
+        places = [part for part in path if isinstance(part, int)]
+        named = [part for part in path if isinstance(part, str) and part not in _PARTS_OF_ANSWERS]
+        first = "columns" in path or "named" in path
+        # rows[0][1] and data[0][1]: the second number; columns[1].values()[0]: the first
+        place = places[0] if first and places else places[1] if len(places) > 1 else 0
+        values = {**self._meaning.__dict__, "name": named[-1] if named else str(place)}
+        return Answer(self._notebook, Meaning(**values), path)
+
+    def _shifted(self, by: Any, sign: int) -> Symbol:
+        moved = Symbol(self._notebook, self._meaning)._shifted(by, sign)
+        return Answer(self._notebook, moved._meaning, self._path)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("__", "jinja_")):
+            raise AttributeError(name)
+        return self._part(name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._part(key if isinstance(key, int) and not isinstance(key, bool) else without_marks(key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._part(0)])
+
+
+# Attributes of agate tables and of Python values, which name no column of the query.
+_PARTS_OF_ANSWERS = frozenset(
+    "columns rows table data values items keys first last response strftime isoformat date replace strip upper lower "
+    "split format astimezone timestamp as_text column_names print_table year month day hour named".split()
+)
+
+
 class Unknown(Undefined):
     """A macro, var or attribute that the files do not explain: goes on, prints as a placeholder, is never `defined`."""
 
