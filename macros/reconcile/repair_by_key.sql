@@ -1,18 +1,24 @@
 {#-
-  run-operation: upserts exactly the rows that a comparison names as missing, stale or different, and no other. For sinks that
-  no window can be asked to read again: any table whose columns map one to one to those of the source.
+  Upserts exactly the rows that a comparison names as missing, stale or different, and no other. For sinks that no window can be
+  asked to read again: any table whose columns map one to one to those of the source.
   What to compare comes in the var two_clocks_reconcile, as in reconcile_query(). One transaction, under the lock that
   newest_wins takes, by the rules of newest_wins: a row that has become newer in between stays.
+
+  The work is done while this is rendered; it returns a query that says how many rows were written, because that is how the
+  command line hears of it (a run-operation hands back neither rows nor the reason why it failed).
 -#}
 {% macro repair_by_key() %}
+  {% if not execute %}{{ return('select 0 as rows_inserted, 0 as rows_updated') }}{% endif %}
   {% set given = var('two_clocks_reconcile') %}
   {% set pair = two_clocks._pair_of(given) %}
   {% set plan = two_clocks._repair_plan(pair, given.get('source_columns') or {}) %}
   {% do two_clocks._in_transaction(two_clocks.lock_target_sql(plan.target)) %}
   {% do two_clocks._in_transaction(two_clocks.set_aside_sql(plan.batch, two_clocks.rows_to_upsert_sql(pair, plan, given.get('in_buckets')))) %}
   {% do two_clocks._in_transaction(two_clocks.create_changes_sql(plan)) %}
+  {% set written = two_clocks._in_transaction("select coalesce(sum(case when two_clocks_action = 'insert' then 1 else 0 end), 0), coalesce(sum(case when two_clocks_action = 'update' then 1 else 0 end), 0) from two_clocks_changes").rows[0] %}
   {% do two_clocks._in_transaction(two_clocks.merge_sql(plan) ~ '; select 1') %}
   {% do adapter.commit() %}
+  {{ return('select ' ~ (written[0] | int) ~ ' as rows_inserted, ' ~ (written[1] | int) ~ ' as rows_updated') }}
 {% endmacro %}
 
 

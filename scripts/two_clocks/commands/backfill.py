@@ -17,6 +17,7 @@ from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE
 from two_clocks.recovery.backfilling import (
     Plan,
+    Point,
     Step,
     Written,
     known_windows,
@@ -114,8 +115,12 @@ def run_plans(session: DbtSession, plans: Sequence[Plan], restart: bool) -> list
 def show_plan(plan: Plan) -> None:
     chunks, name = plan.chunks, console.safe(plan.model.name)
     rows = sum(chunk.rows_expected for chunk in chunks)
+
+    def say(point: Point) -> str:
+        return spoken(point, plan.window.units_per_second)
+
     console.heading(
-        f"{name}: {len(chunks):,} {'chunk' if len(chunks) == 1 else 'chunks'} from {spoken(chunks[0].lower)} to {spoken(chunks[-1].upper)}, "
+        f"{name}: {len(chunks):,} {'chunk' if len(chunks) == 1 else 'chunks'} from {say(chunks[0].lower)} to {say(chunks[-1].upper)}, "
         f"{rows:,} rows in the source"
     )
     if plan.finished:
@@ -129,8 +134,8 @@ def show_plan(plan: Plan) -> None:
         [
             [
                 chunk.number,
-                spoken(chunk.lower),
-                spoken(chunk.upper),
+                say(chunk.lower),
+                say(chunk.upper),
                 f"{chunk.rows_expected:,}",
                 "finished" if chunk.number in plan.finished else "",
             ]

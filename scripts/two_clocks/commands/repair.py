@@ -29,6 +29,7 @@ from two_clocks.recovery.repairing import (
     repair_by_windows,
     windows_to_read,
 )
+from two_clocks.recovery.words import counted
 
 SHOWN_KEYS = 20
 SHOWN_WINDOWS = 30
@@ -120,7 +121,9 @@ def ask_first(repairs: Sequence[Repair], deletes_orphans: bool, yes: bool) -> No
     """
     by_key = sum(one.lost for one in repairs if one.ranges is None)
     orphans = sum(one.orphans for one in repairs) if deletes_orphans else 0
-    acts = [f"upsert {by_key:,} rows by key"] * bool(by_key) + [f"delete {orphans:,} orphans"] * bool(orphans)
+    acts = [f"upsert {counted(by_key, 'row')} by key"] * bool(by_key) + [f"delete {counted(orphans, 'orphan')}"] * bool(
+        orphans
+    )
     if yes or not acts:
         return
     act = " and ".join(acts)
@@ -146,7 +149,7 @@ def carry_out(session: DbtSession, repairs: Sequence[Repair], deletes_orphans: b
                         session, one.before, one.ranges, locks[one.before.pair.target], advance
                     )
                 elif one.lost:
-                    repair_by_key(session, one.before)
+                    one.written = repair_by_key(session, one.before)
                     advance(one.before.pair.name)
                 if deletes_orphans and one.orphans:
                     delete_orphans(session, one.before)
@@ -158,26 +161,26 @@ def carry_out(session: DbtSession, repairs: Sequence[Repair], deletes_orphans: b
 # --- showing ---------------------------------------------------------------------------------------------------------
 
 
-def _orphans(count: int) -> str:
-    return "1 orphan is" if count == 1 else f"{count:,} orphans are"
-
-
 def show_plan(one: Repair, deletes_orphans: bool) -> None:
     name = console.safe(one.before.pair.name)
     if one.orphans and not deletes_orphans:
-        console.note(f"{name}: {_orphans(one.orphans)} reported only; --delete-orphans deletes them.")
+        console.note(
+            f"{name}: {counted(one.orphans, 'orphan is', 'orphans are')} reported only; --delete-orphans deletes them."
+        )
     if one.ranges is None:
         if one.lost:
-            console.note(f"{name}: {one.lost:,} rows will be upserted by key, and no others read or written.")
+            console.note(f"{name}: {counted(one.lost, 'row')} will be upserted by key, and no other is written.")
         return
     if not one.ranges:
         return
-    console.note(
-        f"{name}: {len(one.ranges):,} {'window' if len(one.ranges) == 1 else 'windows'} to read again for {one.lost:,} lost rows."
-    )
+    console.note(f"{name}: {counted(len(one.ranges), 'window')} to read again for {counted(one.lost, 'lost row')}.")
+    units = one.before.pair.window.units_per_second
     console.print_table(
         ["From", "To", "Lost rows", "Rows to read (about)"],
-        [[spoken(r.lower), spoken(r.upper), f"{r.lost:,}", f"{r.rows_expected:,}"] for r in one.ranges[:SHOWN_WINDOWS]],
+        [
+            [spoken(r.lower, units), spoken(r.upper, units), f"{r.lost:,}", f"{r.rows_expected:,}"]
+            for r in one.ranges[:SHOWN_WINDOWS]
+        ],
         right=["Lost rows", "Rows to read (about)"],
     )
     if len(one.ranges) > SHOWN_WINDOWS:
@@ -199,13 +202,17 @@ def show_outcome(one: Repair) -> None:
         ],
         right=["Before", "After"],
     )
-    if one.written:
-        console.note(
-            f"{one.lost:,} rows were lost; {one.written.extracted:,} were read again in {one.written.runs:,} "
-            f"{'window' if one.written.runs == 1 else 'windows'}, {one.written.inserted:,} inserted and {one.written.updated:,} updated."
-        )
-    elif one.lost:
-        console.note(f"{one.lost:,} rows were lost, and {one.lost:,} were upserted by key.")
+    if not one.written:
+        return
+    how = (
+        f"were read again in {counted(one.written.runs, 'window')}"
+        if one.ranges is not None
+        else "were upserted by key"
+    )
+    console.note(
+        f"{counted(one.lost, 'row was', 'rows were')} lost; {one.written.extracted:,} {how}, "
+        f"{one.written.inserted:,} inserted and {one.written.updated:,} updated."
+    )
 
 
 def as_document(one: Repair) -> dict[str, Any]:

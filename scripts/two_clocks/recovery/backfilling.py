@@ -272,24 +272,21 @@ def run_plan(session: DbtSession, plan: Plan, lock: Lock) -> Iterator[Step]:
     for chunk in plan.remaining:
         lock.check()
         run_range(
-            session,
-            plan.model,
-            chunk.lower,
-            chunk.upper,
-            plan.window.kind,
-            f"chunk {chunk.number} of {len(plan.chunks)}",
+            session, plan.model, plan.window, chunk.lower, chunk.upper, f"chunk {chunk.number} of {len(plan.chunks)}"
         )
         yield Step(plan, chunk)
 
 
-def run_range(session: DbtSession, model: Model, lower: Point, upper: Point, kind: str, name: str) -> None:
-    bounds = bounds_as_vars(as_var(lower, kind), as_var(upper, kind))
+def run_range(session: DbtSession, model: Model, window: Window, lower: Point, upper: Point, name: str) -> None:
+    """One dbt run over one closed range; `name` is what a failure calls it."""
+    bounds = bounds_as_vars(as_var(lower, window.kind), as_var(upper, window.kind))
     try:
         session.invoke(["run", "--select", model.selector], vars=bounds, check=True)
     except CannotRun as error:
         because = refusal(error.message).message
+        ends = ", ".join(spoken(point, window.units_per_second) for point in (lower, upper))
         raise CannotRun(
-            f"{name} [{spoken(lower)}, {spoken(upper)}] of {model.name} failed, and what was done before it stays done: {because}"
+            f"{name} [{ends}] of {model.name} failed, and what was done before it stays done: {because}"
         ) from error
 
 
@@ -308,7 +305,11 @@ def written_since(session: DbtSession, model: Model, known: set[str]) -> Written
     )
 
 
-def spoken(point: Point) -> str:
+def spoken(point: Point, units_per_second: int | None = None) -> str:
+    """A bound for people: an epoch as the moment that it stands for, in UTC."""
+    if isinstance(point, int) and units_per_second:
+        seconds, rest = divmod(point, units_per_second)
+        point = datetime(1970, 1, 1) + timedelta(seconds=seconds, microseconds=rest * (1_000_000 // units_per_second))
     if isinstance(point, datetime):
         return point.isoformat(sep=" ", timespec="microseconds" if point.microsecond else "seconds")
     return str(point)

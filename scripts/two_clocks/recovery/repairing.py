@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from two_clocks.dbt_session import DbtSession
-from two_clocks.errors import CannotRun
 from two_clocks.recovery.backfilling import (
     Point,
     Written,
@@ -17,10 +16,9 @@ from two_clocks.recovery.backfilling import (
     known_windows,
     point,
     run_range,
-    spoken,
     written_since,
 )
-from two_clocks.recovery.dbt import ask, refusal
+from two_clocks.recovery.dbt import ask
 from two_clocks.recovery.lock import Lock
 from two_clocks.recovery.reconciling import LISTED_BUCKETS, LOST, Pair, Reconciliation
 
@@ -97,14 +95,16 @@ def repair_by_windows(
     known = known_windows(session, model)
     for number, one in enumerate(ranges, start=1):
         lock.check()
-        run_range(session, model, one.lower, one.upper, found.pair.window.kind, f"window {number} of {len(ranges)}")
-        advance(f"{model.name} [{spoken(one.lower)}, {spoken(one.upper)}]")
+        run_range(session, model, found.pair.window, one.lower, one.upper, f"window {number} of {len(ranges)}")
+        advance(f"{model.name}: window {number} of {len(ranges)}")
     return written_since(session, model, known)
 
 
-def repair_by_key(session: DbtSession, found: Reconciliation) -> None:
+def repair_by_key(session: DbtSession, found: Reconciliation) -> Written:
     """Upserts exactly the lost rows, in one transaction."""
-    run_operation(session, "repair_by_key", {"two_clocks_reconcile": _arguments(found)})
+    row = ask(session, "{{ two_clocks.repair_by_key() }}", {"two_clocks_reconcile": _arguments(found)})[0]
+    inserted, updated = int(row["rows_inserted"]), int(row["rows_updated"])
+    return Written(extracted=inserted + updated, inserted=inserted, updated=updated)
 
 
 def delete_orphans(session: DbtSession, found: Reconciliation) -> None:
@@ -112,14 +112,7 @@ def delete_orphans(session: DbtSession, found: Reconciliation) -> None:
     keys = [list(difference.key) for difference in found.of("orphaned")]
     for start in range(0, len(keys), ORPHANS_AT_ONCE):
         given = {"two_clocks_reconcile": _arguments(found), "two_clocks_orphans": keys[start : start + ORPHANS_AT_ONCE]}
-        run_operation(session, "delete_orphans", given)
-
-
-def run_operation(session: DbtSession, name: str, given: dict[str, Any]) -> None:
-    try:
-        session.invoke(["run-operation", f"two_clocks.{name}"], vars=given, check=True)
-    except CannotRun as error:
-        raise refusal(error.message) from error
+        ask(session, "{{ two_clocks.delete_orphans() }}", given)
 
 
 def _arguments(found: Reconciliation) -> dict[str, Any]:
