@@ -170,7 +170,7 @@ def _dbt_output(quiet: bool):
 def _failures(result: dbtRunnerResult) -> list[str]:
     """One sentence for each node that failed."""
     return [
-        f"{node.node.unique_id}: {_sentence(node.message)}"
+        f"{getattr(node, 'node', node).unique_id}: {_sentence(node.message)}"  # an operation has no node
         for node in getattr(result.result, "results", None) or []
         if str(node.status) in ("error", "fail", "runtime error")
     ]
