@@ -11,8 +11,8 @@ from typing import Any
 
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun, one_line
+from two_clocks.operations import run_operation
 from two_clocks.recovery.dbt import ask, refusal
-from two_clocks.recovery.repairing import run_operation
 from two_clocks.watched_models import WINDOW_MACROS
 
 PROOF = "{{ two_clocks.proof_query() }}"

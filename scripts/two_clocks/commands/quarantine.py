@@ -12,8 +12,8 @@ from two_clocks import console
 from two_clocks.cli_options import common_options
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
+from two_clocks.operations import run_operation
 from two_clocks.recovery.dbt import ask, find_models, find_windowed_models, open_session, options_for_dbt
-from two_clocks.recovery.repairing import run_operation
 
 LETTERS = "{{ two_clocks.letters_sql(var('two_clocks_models', []), var('two_clocks_released', false)) }}"
 
