@@ -12,6 +12,8 @@ names every one of them and none else, and lets `repair` bring them back.
 Exit status: 0 all promises hold; 1 one does not.
 """
 
+# ruff: noqa: T201  what it prints is its product
+
 from __future__ import annotations
 
 import argparse
@@ -32,7 +34,7 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
-from two_clocks.postgres_server import PostgresServer
+from two_clocks.postgres_server import PostgresServer  # noqa: E402
 
 NOW = "2024-12-31T00:00:00Z"
 FIRST_DAY = "2024-06-01"
@@ -66,13 +68,25 @@ class Lab:
 
     def __init__(self, target: str, directory: Path, stack: ExitStack) -> None:
         self.target, self.directory = target, directory
-        self.environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "scripts"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY / "scripts"),
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        }
         if target == "postgres":
             server = stack.enter_context(PostgresServer(durable=False))
             self.environment |= server.environment
             os.environ.update(server.environment)
-            output = {"type": "postgres", "host": server.environment["PGHOST"], "port": int(server.environment["PGPORT"])}
-            output |= {"user": server.environment["PGUSER"], "password": "none", "dbname": server.environment["PGDATABASE"]}
+            output = {
+                "type": "postgres",
+                "host": server.environment["PGHOST"],
+                "port": int(server.environment["PGPORT"]),
+            }
+            output |= {
+                "user": server.environment["PGUSER"],
+                "password": "none",
+                "dbname": server.environment["PGDATABASE"],
+            }
         else:
             output = {"type": "duckdb", "path": str(directory / "lab.duckdb")}
         output |= {"schema": "sync", "threads": 1}
@@ -100,7 +114,9 @@ class Lab:
         return [sys.executable, "-m", "two_clocks", *arguments, "--profiles-dir", ".", "--vars", now]
 
     def two_clocks(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
-        done = subprocess.run(self.command(*arguments, "--json"), cwd=self.directory, env=self.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            self.command(*arguments, "--json"), cwd=self.directory, env=self.environment, capture_output=True, text=True
+        )
         if done.returncode == 2:
             sys.exit(done.stderr)
         return done.returncode, json.loads(done.stdout), done.stderr
@@ -159,10 +175,19 @@ def kills(lab: Lab, days: int, number: int, rows: int) -> bool:
     # an attempt of its own: the backfill above is complete, so nothing of it may be taken for finished
     while True:
         attempts += 1
-        process = subprocess.Popen(lab.command(*arguments, "--json"), cwd=lab.directory, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            lab.command(*arguments, "--json"),
+            cwd=lab.directory,
+            env=lab.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
             # dbt needs seconds to start; the moment is random from there to the share of the work that is left for each kill
-            output, errors = process.communicate(timeout=random.uniform(2, 8 + 1.5 * one_go / number) if killed < number else None)
+            output, errors = process.communicate(
+                timeout=random.uniform(2, 8 + 1.5 * one_go / number) if killed < number else None
+            )
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -180,21 +205,31 @@ def kills(lab: Lab, days: int, number: int, rows: int) -> bool:
         break
     resumed = sum(chunk["finished_before"] for chunk in last["chunks"])
     total = chunks_done(lab) - days
-    print(f"  killed {killed} times; chunks in the ledger after each kill: {', '.join(str(done - days) for done in history)}")
-    print(f"  the last attempt found {resumed} chunks finished and ran {last['runs']}; {total} chunk runs for {days} chunks in all")
+    print(
+        f"  killed {killed} times; chunks in the ledger after each kill: {', '.join(str(done - days) for done in history)}"
+    )
+    print(
+        f"  the last attempt found {resumed} chunks finished and ran {last['runs']}; {total} chunk runs for {days} chunks in all"
+    )
     same = contents(lab) == expected
-    print(f"  target after {killed} kills {'equals' if same else 'DIFFERS FROM'} the unbroken one; no chunk was repeated: {total == days}")
+    print(
+        f"  target after {killed} kills {'equals' if same else 'DIFFERS FROM'} the unbroken one; no chunk was repeated: {total == days}"
+    )
     return same and total == days
 
 
 def contents(lab: Lab) -> list[tuple[Any, ...]]:
-    return lab.sql("select count(*), sum(id), min(changed_at), max(changed_at), min(payload), max(payload) from sync.sink") + lab.sql(
+    return lab.sql(
+        "select count(*), sum(id), min(changed_at), max(changed_at), min(payload), max(payload) from sync.sink"
+    ) + lab.sql(
         "select s.id from sync.sink as s full outer join ods.events as e on s.id = e.id and s.payload = e.payload and s.changed_at = e.changed_at where s.id is null or e.id is null order by 1"
     )
 
 
 def chunks_done(lab: Lab) -> int:
-    return lab.sql("select count(*) from sync.two_clocks_window_ledger where kind = 'backfill' and status = 'succeeded'")[0][0]
+    return lab.sql(
+        "select count(*) from sync.two_clocks_window_ledger where kind = 'backfill' and status = 'succeeded'"
+    )[0][0]
 
 
 def wait_for_the_server(lab: Lab) -> None:
@@ -216,17 +251,26 @@ def losses(lab: Lab, rows: int, number: int) -> bool:
     missing = sorted([*night, *keys[: number - len(night)]])
     stale, orphaned = sorted(keys[number : 2 * number]), sorted(keys[2 * number : 3 * number])
     lab.sql(f"delete from sync.sink where id in ({listed(missing)})")
-    lab.sql(f"update sync.sink set changed_at = changed_at - interval '3 hours', payload = 'old' where id in ({listed(stale)})")
+    lab.sql(
+        f"update sync.sink set changed_at = changed_at - interval '3 hours', payload = 'old' where id in ({listed(stale)})"
+    )
     lab.sql(f"delete from ods.events where id in ({listed(orphaned)})")
 
-    print(f"losses: {len(missing):,} missing, {len(stale):,} stale, {len(orphaned):,} orphaned among {rows:,} rows on {lab.target}")
+    print(
+        f"losses: {len(missing):,} missing, {len(stale):,} stale, {len(orphaned):,} orphaned among {rows:,} rows on {lab.target}"
+    )
     started = time.monotonic()
     status, document, _ = lab.two_clocks("reconcile", "--select", "sink")
     seconds = time.monotonic() - started
     found = document["comparisons"][0]
-    named = {what: sorted(int(one["key"]["id"]) for one in found["keys"] if one["what"] == what) for what in ("missing", "stale", "orphaned")}
+    named = {
+        what: sorted(int(one["key"]["id"]) for one in found["keys"] if one["what"] == what)
+        for what in ("missing", "stale", "orphaned")
+    }
     exact = named == {"missing": missing, "stale": stale, "orphaned": orphaned} and status == 1
-    print(f"  reconcile: {seconds:.1f} s, {found['counts']}, {found['buckets_differing']:,} of 16,384 buckets looked into; exactly the injected keys: {exact}")
+    print(
+        f"  reconcile: {seconds:.1f} s, {found['counts']}, {found['buckets_differing']:,} of 16,384 buckets looked into; exactly the injected keys: {exact}"
+    )
 
     started = time.monotonic()
     status, document, _ = lab.two_clocks("repair", "--select", "sink", "--delete-orphans", "--yes")

@@ -44,7 +44,11 @@ class Answer:
 
 
 def two_clocks(
-    project: Project, *arguments: str, now: str | None = NOW, variables: dict[str, Any] | None = None, answer: str | None = None
+    project: Project,
+    *arguments: str,
+    now: str | None = NOW,
+    variables: dict[str, Any] | None = None,
+    answer: str | None = None,
 ) -> Answer:
     """Runs the command line as a user of the project does, with --json."""
     given = {**({"two_clocks_now": now} if now else {}), **(variables or {})}

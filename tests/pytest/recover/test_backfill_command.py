@@ -63,7 +63,10 @@ def test_C53_every_chunk_is_a_run_and_the_next_normal_window_is_what_it_would_ha
 
 
 def test_rows_tied_at_the_end_of_a_chunk_are_not_lost(gap: Project) -> None:
-    gap.feed(*[(key, "tied", "2024-06-03 00:00:00") for key in range(500, 520)], (520, "a moment before", "2024-06-02 23:59:59.999999"))
+    gap.feed(
+        *[(key, "tied", "2024-06-03 00:00:00") for key in range(500, 520)],
+        (520, "a moment before", "2024-06-02 23:59:59.999999"),
+    )
     backfill(gap, *RANGE, "--chunk", "2d")
     assert [key for key in gap.ids() if key >= 500] == list(range(500, 521))
 
@@ -85,12 +88,23 @@ def test_C52_one_instant_is_one_chunk(gap: Project) -> None:
 @pytest.mark.parametrize(
     ("kind", "rows", "lower", "upper", "chunk", "expected"),
     [
-        ("date", ["date '2024-06-01'", "date '2024-06-02'", "date '2024-06-03'"], "2024-06-01", "2024-06-03", "2d", [2, 1]),
+        (
+            "date",
+            ["date '2024-06-01'", "date '2024-06-02'", "date '2024-06-03'"],
+            "2024-06-01",
+            "2024-06-03",
+            "2d",
+            [2, 1],
+        ),
         ("bigint", ["1717200000", "1717286399", "1717286400"], "2024-06-01", "2024-06-02", "1d", [2, 1]),
         ("integer", ["10", "11", "20"], "10", "20", "10", [2, 1]),
         (
             "timestamp with time zone",
-            ["timestamp '2024-06-01' at time zone 'UTC'", "timestamp '2024-06-02' at time zone 'UTC'", "timestamp '2024-06-02 12:00' at time zone 'UTC'"],
+            [
+                "timestamp '2024-06-01' at time zone 'UTC'",
+                "timestamp '2024-06-02' at time zone 'UTC'",
+                "timestamp '2024-06-02 12:00' at time zone 'UTC'",
+            ],
             "2024-06-01T00:00:00Z",
             "2024-06-02T21:00:00+09:00",
             "1 day",
@@ -132,7 +146,10 @@ def test_several_models_run_in_dependency_order_each_to_its_end(gap: Project) ->
     gap.run("--select", "a_later_one", now=NOW)
     answer = two_clocks(gap, "backfill", "--select", "a_later_one sink", *RANGE, "--chunk", "3d")
     assert answer.status == 0, answer.said
-    assert [model["model"] for model in answer.document["models"]] == ["model.consumer.sink", "model.consumer.a_later_one"]
+    assert [model["model"] for model in answer.document["models"]] == [
+        "model.consumer.sink",
+        "model.consumer.a_later_one",
+    ]
     assert gap.ids("a_later_one") == gap.ids("sink")
 
 
@@ -142,7 +159,9 @@ def test_several_models_run_in_dependency_order_each_to_its_end(gap: Project) ->
 def test_an_interrupted_backfill_goes_on_after_the_last_finished_chunk(gap: Project) -> None:
     backfill(gap, *RANGE)
     # as if it had been killed after the fourth of six chunks
-    gap.warehouse.execute("delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'")
+    gap.warehouse.execute(
+        "delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'"
+    )
     answer = backfill(gap, *RANGE)
     (model,) = answer.document["models"]
     assert [chunk["finished_before"] for chunk in model["chunks"]] == [True] * 4 + [False] * 2
@@ -155,7 +174,9 @@ def test_an_interrupted_backfill_goes_on_after_the_last_finished_chunk(gap: Proj
 
 def test_restart_begins_anew_and_other_chunks_are_not_taken_for_finished(gap: Project) -> None:
     backfill(gap, *RANGE)
-    gap.warehouse.execute("delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'")
+    gap.warehouse.execute(
+        "delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'"
+    )
     assert backfill(gap, *RANGE, "--chunk", "2d", "--dry-run").document["dry_run"] is True
     assert backfill(gap, "--from", "2024-06-01T01:00:00", "--to", "2024-06-03").document["models"][0]["runs"] == 3
     assert backfill(gap, *RANGE, "--restart").document["models"][0]["runs"] == 6
@@ -163,7 +184,9 @@ def test_restart_begins_anew_and_other_chunks_are_not_taken_for_finished(gap: Pr
 
 def test_an_attempt_of_last_month_is_not_taken_up_again(gap: Project) -> None:
     backfill(gap, *RANGE)
-    gap.warehouse.execute("delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'")
+    gap.warehouse.execute(
+        "delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'"
+    )
     for column in ("started_at", "finished_at"):
         gap.warehouse.execute(f"update sync.two_clocks_window_ledger set {column} = {column} - interval '30 days'")
     assert backfill(gap, *RANGE).document["models"][0]["runs"] == 6
@@ -171,8 +194,19 @@ def test_an_attempt_of_last_month_is_not_taken_up_again(gap: Project) -> None:
 
 def process(project: Project, *arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(Path(REPOSITORY) / "scripts")}
-    command = [sys.executable, "-m", "two_clocks", *arguments, "--profiles-dir", ".", "--vars", f'{{two_clocks_now: "{NOW}"}}']
-    return subprocess.Popen(command, cwd=project.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "two_clocks",
+        *arguments,
+        "--profiles-dir",
+        ".",
+        "--vars",
+        f'{{two_clocks_now: "{NOW}"}}',
+    ]
+    return subprocess.Popen(
+        command, cwd=project.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_killed_in_the_middle_it_ends_where_an_unbroken_one_does(gap: Project) -> None:
@@ -214,11 +248,15 @@ def test_two_at_once_the_second_is_refused_with_a_clear_sentence(gap: Project) -
     if gap.warehouse.engine == "postgres":
         holder = gap.warehouse.server.connect(gap.warehouse.server.database)
         cursor = holder.cursor()
-        cursor.execute("select pg_try_advisory_lock(hashtextextended('two_clocks backfill two_clocks_tests.sync.sink', 0))")
+        cursor.execute(
+            "select pg_try_advisory_lock(hashtextextended('two_clocks backfill two_clocks_tests.sync.sink', 0))"
+        )
         sentence = "Another backfill or repair of sink is running"
     else:
         code = "import duckdb, sys; c = duckdb.connect('warehouse.duckdb'); print('open', flush=True); sys.stdin.read()"
-        holder = subprocess.Popen([sys.executable, "-c", code], cwd=gap.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        holder = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=gap.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         holder.stdout.readline()
         sentence = "Another process has the database file"
     try:
@@ -244,7 +282,9 @@ def test_normal_runs_go_on_while_a_backfill_runs(gap: Project) -> None:
     assert running.wait(120) == 0, running.communicate()
     running.communicate()
     incremental = [row for row in gap.ledger() if row["kind"] == "incremental"]
-    assert [(row["window_from"], row["window_to"]) for row in incremental] == [(datetime(2024, 6, 9, 5), datetime(2024, 6, 9, 6))]
+    assert [(row["window_from"], row["window_to"]) for row in incremental] == [
+        (datetime(2024, 6, 9, 5), datetime(2024, 6, 9, 6))
+    ]
     assert {909, 101, 106} <= set(gap.ids())
 
 
@@ -278,7 +318,9 @@ def test_a_model_that_cannot_be_backfilled_is_one_sentence(gap: Project) -> None
     gap.model("a_table", "{{ config(materialized='table', post_hook=[]) }} select 1 as id", folder="others")
     gap.model("never_run", SINK)
     gap.model("no_key", "{{ config(incremental_strategy='append', post_hook=[]) }} select 1 as id")
-    gap.model("by_hand", "{{ config(unique_key='id', incremental_strategy='delete+insert', post_hook=[]) }} select 1 as id")
+    gap.model(
+        "by_hand", "{{ config(unique_key='id', incremental_strategy='delete+insert', post_hook=[]) }} select 1 as id"
+    )
     gap.run("--select", "by_hand", now=NOW)
     for model, sentence in (
         ("a_table", "is not incremental but a table"),
@@ -307,5 +349,3 @@ def test_a_chunk_that_fails_stops_the_backfill_and_says_which(gap: Project) -> N
     assert answer.status == 2
     assert "chunk 4 of 6 [2024-06-04 00:00:00, 2024-06-05 00:00:00] of sink failed" in answer.said
     assert [key for key in gap.ids() if key > 100] == [101, 102, 103]
-
-

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from support.project import Project
@@ -38,7 +39,13 @@ class Comparison:
 
     def ask(self, macro: str, arguments: str, options: str = "") -> list[dict[str, Any]]:
         return self.session.query(
-            "{% if execute %}{% set pair = two_clocks.comparison(" + arguments + ") %}{{ two_clocks." + macro + "(pair" + options + ") }}{% endif %}"
+            "{% if execute %}{% set pair = two_clocks.comparison("
+            + arguments
+            + ") %}{{ two_clocks."
+            + macro
+            + "(pair"
+            + options
+            + ") }}{% endif %}"
         )
 
     def lost(self, extra: str = "", unique_key: str = "'id'", watermark: str = "'changed_at'") -> list[tuple[Any, ...]]:
@@ -74,7 +81,9 @@ def test_C11_C13_C64_missing_stale_and_orphaned_rows_are_named(comparison: Compa
     comparison.both(*(f"{key}, timestamp '2024-06-01 00:00:00'" for key in range(1, 10)))
     comparison.both("99, timestamp '2024-06-05 00:00:00'")
     comparison.rows("ods.src", "11, timestamp '2024-06-02 00:00:00.123456'")
-    comparison.project.warehouse.execute("update ods.src set changed_at = timestamp '2024-06-02 00:00:00.000001' where id = 3")
+    comparison.project.warehouse.execute(
+        "update ods.src set changed_at = timestamp '2024-06-02 00:00:00.000001' where id = 3"
+    )
     comparison.project.warehouse.execute("delete from ods.src where id = 7")
     assert comparison.lost() == [("missing", "11"), ("orphaned", "7"), ("stale", "3")]
 
@@ -107,7 +116,13 @@ def test_null_and_future_watermarks_and_null_keys_are_counted_and_not_compared(c
     )
     assert comparison.lost() == comparison.lost("until='now'") == []
     (totals,) = comparison.ask("compare_buckets_sql", "'ods.src', 'sync.dst', 'id', 'changed_at'")
-    assert [int(totals[f"source_{name}"]) for name in ("compared", "later", "future", "unmarked", "keyless")] == [1, 0, 1, 2, 1]
+    assert [int(totals[f"source_{name}"]) for name in ("compared", "later", "future", "unmarked", "keyless")] == [
+        1,
+        0,
+        1,
+        2,
+        1,
+    ]
 
 
 def test_a_stored_row_without_a_watermark_is_older_than_any(comparison: Comparison) -> None:
@@ -127,7 +142,12 @@ def test_a_target_row_that_is_newer_is_no_loss(comparison: Comparison) -> None:
 
 def test_of_several_versions_in_the_source_the_newest_eligible_one_counts(comparison: Comparison) -> None:
     comparison.tables("id integer, changed_at timestamp")
-    comparison.rows("ods.src", *(f"1, timestamp '2024-06-0{day} 00:00:00'" for day in (1, 2, 3)), "1, null", "1, timestamp '2031-01-01'")
+    comparison.rows(
+        "ods.src",
+        *(f"1, timestamp '2024-06-0{day} 00:00:00'" for day in (1, 2, 3)),
+        "1, null",
+        "1, timestamp '2031-01-01'",
+    )
     comparison.rows("sync.dst", "1, timestamp '2024-06-03 00:00:00'")
     assert comparison.lost() == []
     comparison.project.warehouse.execute("update sync.dst set changed_at = timestamp '2024-06-02 00:00:00'")
@@ -148,8 +168,15 @@ def test_two_empty_tables_are_equal_and_say_that_nothing_was_compared(comparison
 
 
 def test_an_update_that_kept_its_watermark_is_found_where_columns_are_compared(comparison: Comparison) -> None:
-    comparison.tables("id integer, note varchar(20), grade numeric(10,5), changed_at timestamp", "id integer, note varchar, grade numeric(12,2), changed_at timestamp")
-    comparison.both("1, 'a', 1.5, timestamp '2024-06-01'", "2, null, null, timestamp '2024-06-01'", "3, 'c', 3, timestamp '2024-06-01'")
+    comparison.tables(
+        "id integer, note varchar(20), grade numeric(10,5), changed_at timestamp",
+        "id integer, note varchar, grade numeric(12,2), changed_at timestamp",
+    )
+    comparison.both(
+        "1, 'a', 1.5, timestamp '2024-06-01'",
+        "2, null, null, timestamp '2024-06-01'",
+        "3, 'c', 3, timestamp '2024-06-01'",
+    )
     columns = "columns=['note', 'grade']"
     assert comparison.lost(columns) == []
     comparison.project.warehouse.execute("update ods.src set note = 'edited' where id = 1")
@@ -174,8 +201,12 @@ def test_C33_names_with_capitals_and_reserved_words(comparison: Comparison) -> N
 
 
 def test_names_that_differ_and_a_key_of_several_columns(comparison: Comparison) -> None:
-    comparison.tables("id bigint, part varchar(5), touched timestamp", "grade_id integer, piece varchar, changed_at timestamp")
-    comparison.both("1, 'a', timestamp '2024-06-05'", "1, 'b', timestamp '2024-06-01'", "11, 'a', timestamp '2024-06-01'")
+    comparison.tables(
+        "id bigint, part varchar(5), touched timestamp", "grade_id integer, piece varchar, changed_at timestamp"
+    )
+    comparison.both(
+        "1, 'a', timestamp '2024-06-05'", "1, 'b', timestamp '2024-06-01'", "11, 'a', timestamp '2024-06-01'"
+    )
     comparison.rows("ods.src", "1, '1a', timestamp '2024-06-01'", "2, null, timestamp '2024-06-01'")
     found = comparison.lost(
         "target_watermark='changed_at', source_columns={'grade_id': 'id', 'piece': 'part'}",
@@ -202,7 +233,11 @@ def test_a_query_as_the_source_and_an_expression_as_the_watermark(comparison: Co
     ("column", "early", "late"),
     [
         ("timestamp", "timestamp '2024-06-01 10:00:00.000001'", "timestamp '2024-06-01 10:00:00.000002'"),
-        ("timestamp with time zone", "timestamp '2024-06-01 10:00:00.1' at time zone 'UTC'", "timestamp '2024-06-01 10:00:00.2' at time zone 'Asia/Tokyo' + interval '9 hours'"),
+        (
+            "timestamp with time zone",
+            "timestamp '2024-06-01 10:00:00.1' at time zone 'UTC'",
+            "timestamp '2024-06-01 10:00:00.2' at time zone 'Asia/Tokyo' + interval '9 hours'",
+        ),
         ("date", "date '2024-06-01'", "date '2024-06-02'"),
         ("bigint", "1717405200", "1717405201"),
         ("bigint", "1717405200000", "1717405200001"),
@@ -226,7 +261,7 @@ def test_keys_that_are_equal_in_value_but_not_in_type(comparison: Comparison) ->
     comparison.tables("id numeric(10,3), changed_at timestamp", "id bigint, changed_at timestamp")
     comparison.both("1, timestamp '2024-06-01'", "200, timestamp '2024-06-01'", "30, timestamp '2024-06-01'")
     comparison.rows("ods.src", "1.5, timestamp '2024-06-01'")
-    assert comparison.lost() == [("missing", "1.5" if comparison.project.warehouse.engine == "postgres" else "1.5")]
+    assert comparison.lost() == [("missing", "1.5")]
 
 
 def test_json_columns_can_be_compared(comparison: Comparison) -> None:
@@ -260,7 +295,9 @@ def test_C40_the_sessions_zone_does_not_matter(comparison: Comparison) -> None:
         ("'ods.src', 'sync.dst', 'id', 'changed_at', time_zone='Berlin'", "no known zone"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_one_sentence(comparison: Comparison, arguments: str, sentence: str) -> None:
+def test_what_cannot_be_compared_is_refused_in_one_sentence(
+    comparison: Comparison, arguments: str, sentence: str
+) -> None:
     comparison.tables("id integer, note varchar(5), changed_at timestamp")
     with pytest.raises(Exception, match=sentence.replace("(", "\\(")):
         comparison.ask("compare_keys_sql", arguments)

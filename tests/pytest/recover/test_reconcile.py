@@ -28,7 +28,9 @@ def test_C11_C13_C64_lost_rows_are_named_with_the_reason_that_the_ledger_knows(p
     delivered(project)
     project.feed(*days(5, plus=100))  # four days late, the look-back is one
     project.feed(*days(9, plus=200))  # late too, but the next run will see it
-    project.warehouse.execute("update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 08:00:00' where id = 2")
+    project.warehouse.execute(
+        "update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 08:00:00' where id = 2"
+    )
     project.warehouse.execute("delete from ods.feed where id = 7")
 
     before = project.everything()
@@ -46,7 +48,8 @@ def test_C11_C13_C64_lost_rows_are_named_with_the_reason_that_the_ledger_knows(p
     assert answer.comparison["counts"] == {"missing": 2, "stale": 1, "differs": 0, "orphaned": 1}
     assert answer.comparison["earliest"].startswith("2024-06-03 08:00:00")
     assert answer.comparison["latest"].startswith("2024-06-09 06:00:00")
-    assert [(window["reason"], window["keys"]) for window in answer.comparison["windows"]][0] == ("late beyond the look-back", 2)
+    first = answer.comparison["windows"][0]
+    assert (first["reason"], first["keys"]) == ("late beyond the look-back", 2)
 
 
 def test_rows_that_no_window_ever_held_are_told_apart(project: Project) -> None:
@@ -65,7 +68,12 @@ def test_null_and_future_watermarks_are_counted_and_no_loss(project: Project) ->
     project.feed((300, "unmarked", None), (301, "from 2031", "2031-01-01 00:00:00"))
     answer = two_clocks(project, "reconcile")
     assert answer.status == 0
-    assert answer.comparison["not_compared"] == {"later_than_compared": 0, "null_watermark": 1, "future": 1, "null_key": 0}
+    assert answer.comparison["not_compared"] == {
+        "later_than_compared": 0,
+        "null_watermark": 1,
+        "future": 1,
+        "null_key": 0,
+    }
     assert "1 row of the source with a NULL watermark" in answer.said
 
 
@@ -120,7 +128,16 @@ def test_two_relations_that_never_heard_of_this_package(empty_project: Project) 
         "insert into crm.\"Copy\" values (2, timestamp '2024-06-01', 'b'), (3, timestamp '2024-06-03', 'c'), (4, timestamp '2024-06-02', 'd'), (5, timestamp '2024-06-02', 'old')",
     ):
         project.warehouse.execute(statement)
-    pair = ["--source", "crm.contacts", "--target-relation", 'crm."Copy"', "--unique-key", "contact_id", "--watermark", "updatedAt"]
+    pair = [
+        "--source",
+        "crm.contacts",
+        "--target-relation",
+        'crm."Copy"',
+        "--unique-key",
+        "contact_id",
+        "--watermark",
+        "updatedAt",
+    ]
     pair += ["--target-watermark", "seen_at", "--map", "contact_id=id"]
     answer = two_clocks(project, "reconcile", *pair)
     assert answer.status == 1
@@ -158,14 +175,25 @@ def test_what_cannot_be_compared_is_one_sentence(project: Project) -> None:
     delivered_rows = days(1)
     project.feed(*delivered_rows)
     project.run("--select", "sink")
-    assert "No model of the project is selected by nothing_like_it" in refused(project, "reconcile", "--select", "nothing_like_it")
+    assert "No model of the project is selected by nothing_like_it" in refused(
+        project, "reconcile", "--select", "nothing_like_it"
+    )
     assert "never_run" in refused(project, "reconcile", "--select", "never_run")
     assert "keeps no rows of its own" in refused(project, "reconcile", "--select", "a_view")
     pair = ["--target-relation", "sync.sink", "--unique-key", "id", "--watermark", "changed_at"]
     assert "needs --source too" in refused(project, "reconcile", *pair)
     assert "no table or view 'ods.nowhere'" in refused(project, "reconcile", "--source", "ods.nowhere", *pair)
     assert "--watermark names 'changed', which is no column" in refused(
-        project, "reconcile", "--source", "ods.feed", "--target-relation", "sync.sink", "--unique-key", "id", "--watermark", "changed"
+        project,
+        "reconcile",
+        "--source",
+        "ods.feed",
+        "--target-relation",
+        "sync.sink",
+        "--unique-key",
+        "id",
+        "--watermark",
+        "changed",
     )
     assert "--settle is 'soon'" in refused(project, "reconcile", "--select", "sink", "--settle", "soon")
     assert "write TARGET=SOURCE" in refused(project, "reconcile", "--select", "sink", "--map", "id")

@@ -15,7 +15,9 @@ def incident(project: Project) -> Project:
     project.feed(*days(*range(1, 10)))
     project.run(now=NOW)
     project.feed(*days(2, 3, note="late", plus=100), *days(6, note="late", plus=100))
-    project.warehouse.execute("update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 08:00:00' where id = 1")
+    project.warehouse.execute(
+        "update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 08:00:00' where id = 1"
+    )
     project.warehouse.execute("delete from ods.feed where id = 7")
     return project
 
@@ -45,7 +47,9 @@ def test_neighbours_are_read_in_one_window_where_that_costs_little(incident: Pro
     answer = two_clocks(incident, "repair", "--dry-run")
     assert incident.everything() == before
     assert answer.status == 1
-    assert [(window["from"], window["to"]) for window in answer.repaired["windows"]] == [("2024-06-02 06:00:00", "2024-06-06 06:00:00")]
+    assert [(window["from"], window["to"]) for window in answer.repaired["windows"]] == [
+        ("2024-06-02 06:00:00", "2024-06-06 06:00:00")
+    ]
 
 
 def test_C64_orphans_are_only_reported(incident: Project) -> None:
@@ -88,7 +92,9 @@ def test_a_model_without_a_window_is_repaired_by_key_after_a_yes(project: Projec
     project.feed(*days(1, 2, 4))
     project.run("--select", "by_hand")
     project.feed(*days(3))
-    project.warehouse.execute("update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 09:00:00' where id = 1")
+    project.warehouse.execute(
+        "update ods.feed set note = 'edited', changed_at = timestamp '2024-06-03 09:00:00' where id = 1"
+    )
     asked = ["--select", "by_hand", "--watermark", "changed_at"]
     assert "To upsert 2 rows by key needs a yes" in refused(project, "repair", *asked)
     answer = two_clocks(project, "repair", *asked, "--yes")
@@ -107,8 +113,26 @@ def test_two_relations_with_other_names_and_a_key_of_two_columns(empty_project: 
         "insert into crm.copy values (1, 'us', timestamp '2024-06-01', 'old'), (2, 'eu', timestamp '2024-06-03', 'c'), (3, 'o''neil', timestamp '2024-06-01', 'x'), (4, 'eu', timestamp '2024-06-01', 'y')",
     ):
         project.warehouse.execute(statement)
-    pair = ["--source", "crm.contacts", "--target-relation", "crm.copy", "--unique-key", "contact_id", "--unique-key", "region"]
-    pair += ["--watermark", "updatedAt", "--target-watermark", "seen_at", "--map", "contact_id=id", "--map", "seen_at=updatedAt"]
+    pair = [
+        "--source",
+        "crm.contacts",
+        "--target-relation",
+        "crm.copy",
+        "--unique-key",
+        "contact_id",
+        "--unique-key",
+        "region",
+    ]
+    pair += [
+        "--watermark",
+        "updatedAt",
+        "--target-watermark",
+        "seen_at",
+        "--map",
+        "contact_id=id",
+        "--map",
+        "seen_at=updatedAt",
+    ]
     answer = two_clocks(project, "repair", *pair, "--delete-orphans", "--yes")
     assert answer.status == 0, answer.said
     rows = project.warehouse.query('select contact_id, region, "Name" as name from crm.copy order by 1, 2')
@@ -117,7 +141,9 @@ def test_two_relations_with_other_names_and_a_key_of_two_columns(empty_project: 
 
 def test_columns_that_the_source_does_not_have_are_one_sentence(project: Project) -> None:
     project.warehouse.execute("create schema if not exists sync")
-    project.warehouse.execute("create table sync.copy as select id, changed_at, 1 as made_here from ods.feed where 1 = 0")
+    project.warehouse.execute(
+        "create table sync.copy as select id, changed_at, 1 as made_here from ods.feed where 1 = 0"
+    )
     project.feed(*days(1))
     pair = ["--source", "ods.feed", "--target-relation", "sync.copy", "--unique-key", "id", "--watermark", "changed_at"]
     assert "made_here" in refused(project, "repair", *pair, "--yes")
