@@ -31,10 +31,10 @@ def test_C04_the_slow_source_of_a_union_loses_nothing_to_the_fast_one(union: Pro
     union.feed((1, "a", "2024-06-03 11:00"), (2, "b", "2024-06-03 12:00"), table="fast")
     union.feed((1, "a", "2024-06-03 08:00"), (2, "b", "2024-06-03 09:00"), table="slow")
     union.run(now=NOON, lookback=0)
-    union.feed((3, "slow", "2024-06-03 10:00"), table="slow")
+    union.feed((3, "slow", "2024-06-03 09:30"), (4, "slow", "2024-06-03 10:00"), table="slow")
     union.run(now="2024-06-03T12:30:00Z", lookback=0)
 
-    assert union.rows("origin, id") == [("fast", 1), ("fast", 2), ("slow", 1), ("slow", 2), ("slow", 3)]
+    assert union.rows("origin, id") == [("fast", 1), ("fast", 2), ("slow", 1), ("slow", 2), ("slow", 3), ("slow", 4)]
 
 
 def test_each_stream_has_its_own_window_and_its_own_row_in_the_ledger(union: Project) -> None:
