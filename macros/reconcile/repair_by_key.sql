@@ -52,7 +52,7 @@
   {% endif %}
   {{ return({
       'target': pair.target.relation, 'batch': 'two_clocks_lost', 'columns': columns, 'sources': sources, 'keys': keys, 'watermark': watermark,
-      'update_columns': columns | rejectattr('name', 'in', keys | map(attribute='name') | list) | list, 'predicates': [], 'windows': []}) }}
+      'update_columns': columns | rejectattr('name', 'in', keys | map(attribute='name') | list) | list, 'predicates': [], 'windows': [], 'has_versions': true}) }}
 {% endmacro %}
 
 

@@ -109,7 +109,7 @@ def test_two_relations_with_other_names_and_a_key_of_two_columns(empty_project: 
         "create schema crm",
         'create table crm.contacts (id integer, region varchar(5), "updatedAt" timestamp, name varchar(20))',
         'create table crm.copy (contact_id bigint, region varchar, seen_at timestamp, "Name" varchar(20))',
-        "insert into crm.contacts values (1, 'eu', timestamp '2024-06-01', 'a'), (1, 'us', timestamp '2024-06-02', 'b'), (2, 'eu', timestamp '2024-06-03', 'c')",
+        "insert into crm.contacts values (1, 'eu', timestamp '2024-06-01', 'a'), (1, 'us', timestamp '2024-06-02', 'b'), (1, 'us', timestamp '2024-05-02', 'a version before'), (1, 'us', null, 'unmarked'), (2, 'eu', timestamp '2024-06-03', 'c')",
         "insert into crm.copy values (1, 'us', timestamp '2024-06-01', 'old'), (2, 'eu', timestamp '2024-06-03', 'c'), (3, 'o''neil', timestamp '2024-06-01', 'x'), (4, 'eu', timestamp '2024-06-01', 'y')",
     ):
         project.warehouse.execute(statement)
