@@ -26,7 +26,7 @@
     {{ return(two_clocks._lost_keys_shape_sql(pair)) }}
   {%- endif -%}
   {%- do log('two_clocks: ' ~ place ~ ': ' ~ differing | length ~ ' of ' ~ pair.buckets ~ ' checksums differ from those of ' ~ two_clocks._plain_name(source_relation | string)
-      ~ ' (' ~ totals[0]['source_compared'] | int ~ ' rows there, ' ~ totals[0]['target_compared'] | int ~ ' here). To do: see the keys with dbt test --store-failures, deliver them with two-clocks repair.', info=true) -%}
+      ~ ' (' ~ totals[0]['source_compared'] | int ~ ' rows there, ' ~ totals[0]['target_compared'] | int ~ ' here), so their keys are compared; dbt test --store-failures keeps what is found.', info=true) -%}
   {{ return(two_clocks._lost_keys_sql(pair, differing, place, source_relation, orphans)) }}
 {% endmacro %}
 

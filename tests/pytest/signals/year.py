@@ -308,7 +308,11 @@ class Year:
 
     def __post_init__(self) -> None:
         self.session = DbtSession(
-            self.project.directory, self.project.directory, target_path=self.project.directory / "target", vars={"two_clocks_now": ""}
+            self.project.directory,
+            self.project.directory,
+            target_path=self.project.directory / "target",
+            vars={"two_clocks_now": ""},
+            artifacts=False,
         )
         self.models: list[Any] = []
 
