@@ -580,15 +580,19 @@ class Judge:
             return
         if any(t.table == "a macro" for t in (*made, *bound.row)):
             return
-        if bases & filtered or term.name.lower() in filtered:
+        read = {t.table for t in bound.row if t.kind == "column"}
+        if not read & {t.table for t in made} and not any(t.kind == "source_max" for t in made):
+            return  # columns of two tables: their names say nothing about each other
+        same_day = any(t.trunc >= DAY for t in made) and any("date" in name or "day" in name for name in filtered)
+        if bases & filtered or term.name.lower() in filtered or same_day:
             self._carried_ones.add(term.name.lower())
             return
         self._foreign_ones.append((bound, term, bases))
 
     def _foreign(self) -> None:
         for bound, term, bases in self._foreign_ones:
-            if term.name.lower() in self._carried_ones:
-                continue  # another filter continues that column; this one spares reading of a table beside it
+            if self._carried_ones:
+                continue  # another filter continues the window; this one spares reading of a table beside it
             self._add_foreign(bound, term, bases)
 
     def _add_foreign(self, bound: Bound, term: Term, bases: set[str]) -> None:
@@ -884,6 +888,10 @@ class Judge:
             if not report.findings and term is not None:
                 report.reason = (
                     "The window starts where the target ends, a look-back earlier." if term.kind == "target" else ""
+                )
+            if not report.findings and any(t.kind == "target_min" for t in chosen.value):
+                report.reason = (
+                    "The window starts at the smallest stored value, so every run reads everything after it."
                 )
             kept = next((t.table for t in chosen.value if t.kind == "elsewhere"), "")
             if kept and term is None and not report.findings:

@@ -89,7 +89,15 @@ class Project:
         """The folders that a setting names."""
         given = self.settings.get(key) or self.settings.get(old_key) or [default]
         given = [given] if isinstance(given, str) else given
-        return [(self.root / str(folder)) for folder in given if isinstance(folder, str)]
+        out: list[Path] = []
+        for folder in given:
+            if isinstance(folder, str) and "{{" in folder:
+                # named by the environment of a run: any folder may be meant
+                pattern = re.sub(r"\{\{.*?\}\}", "*", folder).strip("/")
+                out += sorted(path for path in self.root.glob(pattern) if path.is_dir()) if ".." not in pattern else []
+            elif isinstance(folder, str):
+                out.append(self.root / folder)
+        return out
 
     @cached_property
     def model_folders(self) -> list[Path]:

@@ -231,7 +231,7 @@ class Term:
     """A part of a value.
 
     kind: `wall`, `target`, `column`, `source_max`, `elsewhere` (a value that another table keeps), `unknown`, `literal`, `window`,
-    `age` or `target_row`.
+    `age`, `target_min` or `target_row`.
     how: `greatest`, `least`, `fallback` or empty.
     """
 
@@ -446,14 +446,15 @@ class Reader:
             wall = Term("wall", offset=None if number is None else -abs(number) * scale, position=term.position)
             row = tuple(part for part in age if part.kind == "column")
             first, second = row, (wall,)
-            side = {"upper": "lower", "lower": "upper", "both": "both"}[
-                side
-            ]  # an age of at most 3 days: from now - 3 days
+            # an age of at most 3 days: from now - 3 days
+            side = {"upper": "lower", "lower": "upper", "both": "both"}[side]
         elif isinstance(node, exp.Between) and not _is_row(first):
             return []  # a moment between two columns: a version that was valid then, no window
-        elif not _is_row(first) and _is_row(second):
-            first, second, flipped = second, first, True
-            side = {"lower": "upper", "upper": "lower", "both": "both"}[side]
+        else:
+            first, second = self._as_row(left, first, second), self._as_row(right, second, first)
+            if not _is_row(first) and _is_row(second):
+                first, second, flipped = second, first, True
+                side = {"lower": "upper", "upper": "lower", "both": "both"}[side]
         if negated:
             side, strict = {"lower": "upper", "upper": "lower", "both": "none"}[side], not strict
         if not _is_row(first) or side == "none" or not second:
@@ -462,7 +463,7 @@ class Reader:
             term.kind == "literal" for term in second
         ):
             return []
-        if equality and all(term.kind in {"elsewhere", "literal"} for term in second):
+        if equality and (_has(second, "column") or all(term.kind in {"elsewhere", "literal"} for term in second)):
             return []
         moved = next((term.offset for term in first if term.kind == "column"), 0.0)
         if moved != 0.0:
@@ -487,6 +488,12 @@ class Reader:
             )
             for one in (("lower", "upper") if side == "both" else (side,))
         ]
+
+    def _as_row(self, node: exp.Expression, value: Value, other: Value) -> Value:
+        """A column of a grouped query, or an aggregate in HAVING, is a row's value where the target stands on the other side."""
+        if not _has(other, "target") or _has(value, "target") or node.find(exp.Query) is not None:
+            return value
+        return tuple(replace(t, kind="column", offset=0.0) if t.kind == "source_max" else t for t in value)
 
     def _always_true(self, pairs: list[Any], select: exp.Expression) -> bool:
         """`current_timestamp > (select max(loaded_at) from this)` chooses no rows: it is a gate, and it is open."""
@@ -949,7 +956,7 @@ class Reader:
                 out.append(
                     replace(
                         term,
-                        kind="unknown" if smallest else "target",
+                        kind="target_min" if smallest else "target",
                         guarded=False,
                         how="" if term.how == "fallback" else term.how,
                     )

@@ -286,6 +286,7 @@ def test_silencing_takes_a_reason(shop: Shop) -> None:
 def test_paths(shop: Shop, tmp_path: Path) -> None:
     shop.write("models/a/one.sql", incremental(GOOD))
     shop.write("models/b/two.sql", incremental(GOOD))
+
     def names(*paths: str) -> list[str]:
         audits = audit_paths([shop.root / path for path in paths], "postgres")
         return sorted(report.name for audit in audits for report in audit.reports)
