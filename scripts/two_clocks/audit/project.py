@@ -92,6 +92,18 @@ class Project:
         out: list[Path] = []
         for folder in given:
             if isinstance(folder, str) and "{{" in folder:
+                session = Session(
+                    Surroundings(
+                        variables=_mapping(self.settings.get("vars")) | self.variables,
+                        project_name=self.name,
+                        profile=str(self.settings.get("profile") or ""),
+                    )
+                )
+                named = session.evaluate(folder).strip()
+                told = not TOKEN.search(named) and not session.notebook.unknown_names
+                if told and ((self.root / named).is_dir() or "env_var" not in folder):
+                    out.append(self.root / named)
+                    continue
                 # named by the environment of a run: any folder may be meant
                 pattern = re.sub(r"\{\{.*?\}\}", "*", folder).strip("/")
                 out += sorted(path for path in self.root.glob(pattern) if path.is_dir()) if ".." not in pattern else []
@@ -271,9 +283,11 @@ class Project:
 
     def nodes(self, only: list[Path] | None = None) -> Iterator[Node]:
         """Every model and snapshot file, or those at and below some paths."""
+        seen: set[Path] = set()
         for folder in self.model_folders:
             for path in self._files([folder], {".sql", ".py"}):
-                if _wanted(path, only):
+                if _wanted(path, only) and path not in seen:
+                    seen.add(path)
                     yield self._model(path, folder)
         for folder in self.snapshot_folders:
             for path in self._files([folder], {".sql"}):

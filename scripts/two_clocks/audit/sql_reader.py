@@ -370,7 +370,7 @@ class Reader:
                     found += self._bounds(reading, piece, select, in_join)
             for bound in found:
                 bound.alternatives = len(choices) - 1
-                bound.guarded_by_or = guard
+                bound.guarded_by_or = bound.guarded_by_or or guard
             if len(choices) > 1 and any(b.side == "lower" and b.terms("target") for b in found):
                 # `from the maximum, or from now - 3 days`: the earlier of both decides, so the clock takes nothing away
                 found = [b for b in found if not (b.side == "lower" and b.terms("wall"))]
@@ -380,6 +380,12 @@ class Reader:
         node = _unwrapped(node)
         negated = isinstance(node, exp.Not)
         inner = _unwrapped(node.this) if negated else node
+        if isinstance(inner, exp.Coalesce) and isinstance(_unwrapped(inner.this), exp.Predicate):
+            # coalesce(x > (select max(x) from this), true): what is not known is let through
+            bounds = self._bounds(reading, inner.this, select, in_join)
+            for bound in bounds:
+                bound.guarded_by_or = bound.guarded_by_or or any(str(part) == "TRUE" for part in inner.expressions)
+            return bounds
         position = self._position(inner)
         incremental = self.rendered.is_incremental(position)
         if self._is_anti_join(inner, negated):

@@ -173,8 +173,37 @@ class Answer(Symbol):
 
 # Attributes of agate tables and of Python values, which name no column of the query.
 _PARTS_OF_ANSWERS = frozenset(
-    "columns rows table data values items keys first last response strftime isoformat date replace strip upper lower "
-    "split format astimezone timestamp as_text column_names print_table year month day hour named".split()
+    [
+        "columns",
+        "rows",
+        "table",
+        "data",
+        "values",
+        "items",
+        "keys",
+        "first",
+        "last",
+        "response",
+        "strftime",
+        "isoformat",
+        "date",
+        "replace",
+        "strip",
+        "upper",
+        "lower",
+        "split",
+        "format",
+        "astimezone",
+        "timestamp",
+        "as_text",
+        "column_names",
+        "print_table",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "named",
+    ]
 )
 
 

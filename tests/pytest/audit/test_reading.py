@@ -307,3 +307,25 @@ def _empty(tmp_path: Path) -> Path:
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder
+
+
+def test_a_comparison_inside_coalesce_is_guarded(rules: Callable[..., set[str]]) -> None:
+    assert rules(incremental("coalesce(updated_at > (select max(updated_at) from {{ this }}), true)")) == {"TC03"}
+    assert rules(incremental("coalesce(updated_at > (select max(updated_at) from {{ this }}), false)")) == {
+        "TC02",
+        "TC03",
+    }
+
+
+def test_folders_may_be_templates(shop: Shop) -> None:
+    text = "name: shop\nprofile: shop\nmodels: {shop: {+materialized: incremental, +unique_key: id}}\nmodel-paths: "
+    shop.write("one/models/a.sql", incremental(GOOD))
+    shop.write("two/models/b.sql", incremental(GOOD))
+    for folder, found in {
+        "{{ 'one/models' if target.profile_name == 'shop' else 'none' }}": ["a"],
+        "{{ 'one/models' if target.profile_name == 'other' else 'none' }}": [],
+        "{{ env_var('SYNC', 'nowhere') }}/models": ["a", "b"],
+        "{{ env_var('SYNC', 'two') }}/models": ["b"],
+    }.items():
+        shop.write("dbt_project.yml", text + '["' + folder + '"]\n')
+        assert [report.name for report in shop.audit().reports] == found, folder
