@@ -27,7 +27,10 @@ from two_clocks.postgres_server import PostgresServer  # noqa: E402
 
 PROJECT = {
     "dbt_project.yml": {
-        "name": "bench", "version": "1.0.0", "config-version": 2, "profile": "bench",
+        "name": "bench",
+        "version": "1.0.0",
+        "config-version": 2,
+        "profile": "bench",
         "models": {"bench": {"+materialized": "table"}},
     },
     "packages.yml": {"packages": [{"local": str(REPOSITORY)}]},
@@ -41,7 +44,9 @@ PROJECT = {
                     {
                         "two_clocks.nothing_lost": {
                             "arguments": {
-                                "source_relation": "source('ods', 'feed')", "unique_key": "id", "watermark": "changed_at",
+                                "source_relation": "source('ods', 'feed')",
+                                "unique_key": "id",
+                                "watermark": "changed_at",
                             }
                         }
                     }
@@ -91,14 +96,24 @@ def write_project(directory: Path) -> None:
         (directory / name).write_text(yaml.safe_dump(content))
     (directory / "models/sink.sql").write_text("select * from {{ source('ods', 'feed') }}")
     profile = {
-        "type": "postgres", "host": os.environ["PGHOST"], "port": int(os.environ["PGPORT"]), "user": os.environ["PGUSER"],
-        "password": "", "dbname": os.environ["PGDATABASE"], "schema": "sync", "threads": 1,
+        "type": "postgres",
+        "host": os.environ["PGHOST"],
+        "port": int(os.environ["PGPORT"]),
+        "user": os.environ["PGUSER"],
+        "password": "",
+        "dbname": os.environ["PGDATABASE"],
+        "schema": "sync",
+        "threads": 1,
     }
-    (directory / "profiles.yml").write_text(yaml.safe_dump({"bench": {"target": "bench", "outputs": {"bench": profile}}}))
+    (directory / "profiles.yml").write_text(
+        yaml.safe_dump({"bench": {"target": "bench", "outputs": {"bench": profile}}})
+    )
 
 
 def fill(cursor: psycopg2.extensions.cursor, rows: int) -> None:
-    cursor.execute("drop schema if exists ods cascade; drop schema if exists sync cascade; create schema ods; create schema sync")
+    cursor.execute(
+        "drop schema if exists ods cascade; drop schema if exists sync cascade; create schema ods; create schema sync"
+    )
     cursor.execute(
         """
         create table ods.feed as
@@ -114,7 +129,9 @@ def fill(cursor: psycopg2.extensions.cursor, rows: int) -> None:
 def spoil(cursor: psycopg2.extensions.cursor, rows: int) -> None:
     step = rows // 11
     cursor.execute(f"delete from sync.sink where id in ({', '.join(str(n * step) for n in range(1, 11))})")
-    cursor.execute(f"update sync.sink set changed_at = changed_at - interval '1 day' where id in ({', '.join(str(n * step + 7) for n in range(1, 11))})")
+    cursor.execute(
+        f"update sync.sink set changed_at = changed_at - interval '1 day' where id in ({', '.join(str(n * step + 7) for n in range(1, 11))})"
+    )
 
 
 def measured(session: DbtSession) -> tuple[int, float, Memory]:
@@ -147,7 +164,9 @@ def main() -> None:
                         spoil(cursor, rows)
                     failures, seconds, memory = measured(session)
                     found = "nothing lost" if not failures else f"{failures} rows"
-                    click.echo(f"| {rows:,} | {found} | {seconds:.1f} | {memory.server / 1024:.0f} | {memory.client / 1024:.0f} |")
+                    click.echo(
+                        f"| {rows:,} | {found} | {seconds:.1f} | {memory.server / 1024:.0f} | {memory.client / 1024:.0f} |"
+                    )
         connection.close()
 
 

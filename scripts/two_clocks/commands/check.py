@@ -43,8 +43,12 @@ class Finding:
 @common_options
 @click.option("--select", "-s", multiple=True, help="dbt selectors of the models to check. Default: all.")
 @click.option("--max-windows", type=click.IntRange(min=1), help="Windows in a row without a fresh row. Default: 3.")
-@click.option("--min-headroom", type=click.FloatRange(0, 1), help="Share of the look-back to leave unused. Default: 0.2.")
-@click.option("--max-lag", metavar="DURATION", help="How far windows may lie behind the wall clock, such as '36 hours'.")
+@click.option(
+    "--min-headroom", type=click.FloatRange(0, 1), help="Share of the look-back to leave unused. Default: 0.2."
+)
+@click.option(
+    "--max-lag", metavar="DURATION", help="How far windows may lie behind the wall clock, such as '36 hours'."
+)
 @click.option("--vars", "variables", metavar="YAML", help="dbt vars, such as '{two_clocks_now: ...}'.")
 @click.option("--fail-on-warn", is_flag=True, help="Exit 1 for warnings too.")
 def command(
@@ -67,10 +71,15 @@ def command(
 
     Exit status: 0 nothing found, 1 a finding, 2 it could not run.
     """
-    session = DbtSession(project_dir, profiles_dir, target, vars=read_vars(variables))
+    # the artifacts of the build before stay as they are: `dbt retry` and others read them
+    session = DbtSession(project_dir, profiles_dir, target, vars=read_vars(variables), artifacts=False)
     models = watched_models(session, select_words(select))
     settings = signal_settings(models, max_windows=max_windows, min_headroom=min_headroom, max_lag=max_lag)
-    findings = [*ledger_findings(session, models, settings), *declared_findings(session, models), *freshness_findings(session, models)]
+    findings = [
+        *ledger_findings(session, models, settings),
+        *declared_findings(session, models),
+        *freshness_findings(session, models),
+    ]
     findings.sort(key=lambda finding: (finding.level != "error", finding.where))
 
     failed = any(finding.level == "error" or fail_on_warn for finding in findings)
@@ -103,9 +112,14 @@ def read_vars(text: str | None) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise click.BadParameter("it is no YAML", param_hint="--vars") from error
     if not isinstance(value, dict):
-        raise click.BadParameter("write a mapping such as '{two_clocks_now: 2024-06-03T12:00:00Z}'", param_hint="--vars")
+        raise click.BadParameter(
+            "write a mapping such as '{two_clocks_now: 2024-06-03T12:00:00Z}'", param_hint="--vars"
+        )
     # YAML makes a datetime of an unquoted time; dbt wants the text
-    return {name: value if isinstance(value, (str, int, float, bool, list, dict)) else value.isoformat() for name, value in value.items()}
+    return {
+        name: value if isinstance(value, (str, int, float, bool, list, dict)) else value.isoformat()
+        for name, value in value.items()
+    }
 
 
 def select_words(select: Sequence[str]) -> list[str]:
@@ -113,13 +127,22 @@ def select_words(select: Sequence[str]) -> list[str]:
     return [word for part in select for word in part.split()]
 
 
-def ledger_findings(session: DbtSession, models: Sequence[Watched], settings: Sequence[dict[str, Any]]) -> list[Finding]:
+def ledger_findings(
+    session: DbtSession, models: Sequence[Watched], settings: Sequence[dict[str, Any]]
+) -> list[Finding]:
     """The signals that the ledger gives, but for those that a model's own tests see to."""
     asked = [{**setting, "skip": model.skip} for model, setting in zip(models, settings, strict=True)]
     rows = session.query(SIGNALS, vars={"two_clocks_models": asked})
     return [
         Finding(
-            LEVELS.get(row["signal"], "error"), row["signal"], row["where_"], row["what_happened"], row["what_to_do"], row["model"], row["stream"], row["window_"]
+            LEVELS.get(row["signal"], "error"),
+            row["signal"],
+            row["where_"],
+            row["what_happened"],
+            row["what_to_do"],
+            row["model"],
+            row["stream"],
+            row["window_"],
         )
         for row in rows
     ]
@@ -142,14 +165,28 @@ def declared_findings(session: DbtSession, models: Sequence[Watched]) -> Iterato
         level = "warn" if status == "warn" else "error"
         signal = test.test_metadata.name
         if status == "error":
-            yield Finding(level, signal, f"test {test.name}", f"it could not run: {' '.join(str(outcome.message).split())}", "mend the test or what it reads", model.unique_id)
+            yield Finding(
+                level,
+                signal,
+                f"test {test.name}",
+                f"it could not run: {' '.join(str(outcome.message).split())}",
+                "mend the test or what it reads",
+                model.unique_id,
+            )
             continue
         rows = session.query(FINDINGS_OF_TEST, vars={"two_clocks_test_sql": compiled})
         for row in rows:
             yield Finding(level, signal, row["where_"], row["what_happened"], row["what_to_do"], model.unique_id)
         if (outcome.failures or 0) > len(rows):
             more = outcome.failures - len(rows)
-            yield Finding(level, signal, f"test {test.name}", f"and {more} more rows like these", f"dbt test --store-failures --select {test.name}", model.unique_id)
+            yield Finding(
+                level,
+                signal,
+                f"test {test.name}",
+                f"and {more} more rows like these",
+                f"dbt test --store-failures --select {test.name}",
+                model.unique_id,
+            )
 
 
 def freshness_findings(session: DbtSession, models: Sequence[Watched]) -> Iterator[Finding]:
@@ -162,7 +199,9 @@ def freshness_findings(session: DbtSession, models: Sequence[Watched]) -> Iterat
                 watched.setdefault(name, model.unique_id)
     if not watched:
         return
-    selectors = [f"source:{sources[name].package_name}.{sources[name].source_name}.{sources[name].name}" for name in watched]
+    selectors = [
+        f"source:{sources[name].package_name}.{sources[name].source_name}.{sources[name].name}" for name in watched
+    ]
     result = session.invoke(["source", "freshness", "--select", *selectors])
     for outcome in result.result.results:
         source = outcome.node
@@ -172,17 +211,32 @@ def freshness_findings(session: DbtSession, models: Sequence[Watched]) -> Iterat
         where = f"source {source.source_name}.{source.name}"
         if status in ("warn", "error") and getattr(outcome, "max_loaded_at", None) is not None:
             yield Finding(
-                status, "source_freshness", where, _age_sentence(source, outcome, status),
-                "ask the job that loads it; what it brings late is read by the next window", watched[source.unique_id],
+                status,
+                "source_freshness",
+                where,
+                _age_sentence(source, outcome, status),
+                "ask the job that loads it; what it brings late is read by the next window",
+                watched[source.unique_id],
             )
         else:
             message = " ".join(str(outcome.message or "dbt did not say why").split())
-            yield Finding("error", "source_freshness", where, f"its freshness could not be measured: {message}", "see its loaded_at_query", watched[source.unique_id])
+            yield Finding(
+                "error",
+                "source_freshness",
+                where,
+                f"its freshness could not be measured: {message}",
+                "see its loaded_at_query",
+                watched[source.unique_id],
+            )
 
 
 def _has_freshness(source: Any) -> bool:
     freshness = source.freshness
-    return bool(freshness and (freshness.warn_after or freshness.error_after) and (source.loaded_at_field or source.loaded_at_query))
+    return bool(
+        freshness
+        and (freshness.warn_after or freshness.error_after)
+        and (source.loaded_at_field or source.loaded_at_query)
+    )
 
 
 def _age_sentence(source: Any, outcome: Any, status: str) -> str:

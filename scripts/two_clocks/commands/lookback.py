@@ -56,13 +56,19 @@ class Advice:
     @property
     def is_short(self) -> bool:
         """Rows came later than the look-back in force, or nearly so."""
-        return self.recommended_seconds is not None and self.choices[0].seconds * (1 - HEADROOM) < (self.choices[2].seconds if len(self.choices) > 2 else 0)
+        return self.recommended_seconds is not None and self.choices[0].seconds * (1 - HEADROOM) < (
+            self.choices[2].seconds if len(self.choices) > 2 else 0
+        )
 
 
 @click.command(name="lookback")
 @common_options
 @click.option("--select", "-s", multiple=True, help="dbt selectors of the models to look at. Default: all.")
-@click.option("--arrived-at", metavar="COLUMN", help="Column of the source that says when a row became visible there (a load time). With it lateness is exact.")
+@click.option(
+    "--arrived-at",
+    metavar="COLUMN",
+    help="Column of the source that says when a row became visible there (a load time). With it lateness is exact.",
+)
 @click.option("--time-zone", help="Zone of watermarks stored without one. Default: UTC.")
 @click.option("--vars", "variables", metavar="YAML", help="dbt vars, such as '{two_clocks_now: ...}'.")
 def command(
@@ -82,10 +88,13 @@ def command(
 
     Exit status: 0 the look-back in force would have caught 99.9 % with headroom to spare, 1 it would not, 2 it could not run.
     """
-    session = DbtSession(project_dir, profiles_dir, target, vars=read_vars(variables))
+    # the artifacts of the build before stay as they are: `dbt retry` and others read them
+    session = DbtSession(project_dir, profiles_dir, target, vars=read_vars(variables), artifacts=False)
     models = watched_models(session, select_words(select))
     asked = [{"id": model.unique_id, "streams": None} for model in models]
-    windows = session.query("{{ two_clocks.windows_in_force_sql(var('two_clocks_models', [])) }}", vars={"two_clocks_models": asked})
+    windows = session.query(
+        "{{ two_clocks.windows_in_force_sql(var('two_clocks_models', [])) }}", vars={"two_clocks_models": asked}
+    )
     seen = {window["model"] for window in windows}
     advices = [advise(session, window, arrived_at, time_zone) for window in windows]
 
@@ -116,7 +125,9 @@ def advise(session: DbtSession, window: dict[str, Any], arrived_at: str | None, 
         row = session.query(f"{{{{ two_clocks.lateness_of_rows_sql({place}, {quoted(arrived_at)}{zone}) }}}}")[0]
     else:
         advice.evidence = "windows of the ledger"
-        row = session.query(f"{{{{ two_clocks.lateness_in_ledger_sql({quoted(window['model'])}, {quoted(window['stream'])}) }}}}")[0]
+        row = session.query(
+            f"{{{{ two_clocks.lateness_in_ledger_sql({quoted(window['model'])}, {quoted(window['stream'])}) }}}}"
+        )[0]
     advice.units, advice.late = int(row["units"] or 0), int(row["rows_late"] or 0)
     advice.choices = [Choice("in force", int(window["lookback_seconds"] or 0))]
     if advice.units:
@@ -130,7 +141,9 @@ def advise(session: DbtSession, window: dict[str, Any], arrived_at: str | None, 
         cost(session, advice, place, zone)
     if arrived_at and advice.units:
         lengths = [choice.seconds for choice in advice.choices]
-        counts = session.query(f"{{{{ two_clocks.rows_outside_sql({place}, {quoted(arrived_at)}, {lengths}{zone}) }}}}")[0]
+        counts = session.query(
+            f"{{{{ two_clocks.rows_outside_sql({place}, {quoted(arrived_at)}, {lengths}{zone}) }}}}"
+        )[0]
         for index, choice in enumerate(advice.choices):
             choice.rows_outside = int(counts[f"outside_{index}"] or 0)
     return advice
@@ -156,7 +169,11 @@ def recommend(advice: Advice) -> None:
 
 def quoted(text: str | None) -> str:
     """Text as a Jinja literal; its own braces cannot open a template inside one."""
-    return "none" if text is None else json.dumps(text).replace("{", "\\u007b").replace("}", "\\u007d").replace("%", "\\u0025")
+    return (
+        "none"
+        if text is None
+        else json.dumps(text).replace("{", "\\u007b").replace("}", "\\u007d").replace("%", "\\u0025")
+    )
 
 
 def show(advice: Advice) -> None:
@@ -168,14 +185,19 @@ def show(advice: Advice) -> None:
     if not advice.units:
         console.note("No incremental window was counted yet, so nothing is known about lateness.")
         return
-    console.note(console.safe(f"Evidence: {advice.units} {advice.evidence}; {advice.late} rows came late."))
+    console.note(console.safe(f"Evidence: {advice.units} {advice.evidence}; {rows(advice.late)} came late."))
     exact = advice.choices[0].rows_outside is not None
     columns = ["would have caught", "look-back", "rows re-read per run", *(["rows left outside"] if exact else [])]
-    rows = [
-        [choice.name, length(choice.seconds), f"{choice.rows_reread:,}", *([f"{choice.rows_outside:,}"] if exact else [])]
+    lines = [
+        [
+            choice.name,
+            length(choice.seconds),
+            f"{choice.rows_reread:,}",
+            *([f"{choice.rows_outside:,}"] if exact else []),
+        ]
         for choice in advice.choices
     ]
-    console.print_table(columns, rows, right=columns[1:])
+    console.print_table(columns, lines, right=columns[1:])
     for line in sentences(advice, exact):
         console.note(console.safe(line))
 
@@ -183,17 +205,27 @@ def show(advice: Advice) -> None:
 def sentences(advice: Advice, exact: bool) -> Sequence[str]:
     in_force, recommended = advice.choices[0], advice.choices[-1]
     verdict = (
-        f"Too short: take lookback='{length(recommended.seconds)}' ({recommended.rows_reread:,} rows re-read per run instead of {in_force.rows_reread:,})."
+        f"Too short: take lookback='{length(recommended.seconds)}' ({rows(recommended.rows_reread)} re-read per run instead of {in_force.rows_reread:,})."
         if advice.is_short
         else f"The look-back in force, {length(in_force.seconds)}, is long enough for what was seen."
     )
     if not exact:
-        return [verdict, "Rows later than the look-back of their time are not in the ledger: nothing_lost and two-clocks reconcile find them, --arrived-at measures them."]
+        return [
+            verdict,
+            "Rows later than the look-back of their time are not in the ledger: nothing_lost and two-clocks reconcile find them, --arrived-at measures them.",
+        ]
     held = recommended if advice.is_short else in_force
     if held.rows_outside:
         worst = advice.choices[3]
-        return [verdict, f"Outside of it stay {held.rows_outside:,} rows, the latest {length(worst.seconds)} late: find and deliver such rows with two-clocks reconcile and two-clocks repair."]
+        return [
+            verdict,
+            f"Outside of it: {rows(held.rows_outside)}, up to {length(worst.seconds)} late; two-clocks reconcile finds them, two-clocks repair delivers them.",
+        ]
     return [verdict, "Nothing seen so far stays outside of it."]
+
+
+def rows(number: int | None) -> str:
+    return "1 row" if number == 1 else f"{number or 0:,} rows"
 
 
 def length(seconds: int) -> str:

@@ -19,7 +19,21 @@ from two_clocks.watched_models import Watched, signal_settings, watched_models
 HEALTH = "{{ two_clocks.health_sql(two_clocks._ledger_rows_sql(two_clocks.ledger_relation()) if execute else 'select 1 as one') if execute else 'select 1 as one' }}"
 
 # worst first; what is not here is fine
-ORDER = ("never_ran", "open_failures", "failing", "blind", "gap", "went_back", "vanished", "stood_still", "lag", "headroom", "quarantined", "not_counted", "ok")
+ORDER = (
+    "never_ran",
+    "open_failures",
+    "failing",
+    "blind",
+    "gap",
+    "went_back",
+    "vanished",
+    "stood_still",
+    "lag",
+    "headroom",
+    "quarantined",
+    "not_counted",
+    "ok",
+)
 WORDS = {
     "never_ran": "never ran",
     "open_failures": "failing",
@@ -42,15 +56,25 @@ WORDS = {
 @click.option("--select", "-s", multiple=True, help="dbt selectors of the models to show. Default: all.")
 @click.option("--vars", "variables", metavar="YAML", help="dbt vars, such as '{two_clocks_now: ...}'.")
 def command(
-    project_dir: Path, profiles_dir: Path | None, target: str | None, as_json: bool, select: tuple[str, ...], variables: str | None
+    project_dir: Path,
+    profiles_dir: Path | None,
+    target: str | None,
+    as_json: bool,
+    select: tuple[str, ...],
+    variables: str | None,
 ) -> None:
     """One line for each model and stream, worst first.
 
     Tells and does not judge: the exit status is 0 whatever the state is; `two-clocks check` is for orchestrators.
     """
-    session = DbtSession(project_dir, profiles_dir, target, vars=read_vars(variables))
+    # the artifacts of the build before stay as they are: `dbt retry` and others read them
+    session = DbtSession(project_dir, profiles_dir, target, vars=read_vars(variables), artifacts=False)
     models = watched_models(session, select_words(select))
-    rows = states(models, session.query(HEALTH), ledger_findings(session, [Watched(m.unique_id, m.name) for m in models], signal_settings(models)))
+    rows = states(
+        models,
+        session.query(HEALTH),
+        ledger_findings(session, [Watched(m.unique_id, m.name) for m in models], signal_settings(models)),
+    )
     if as_json:
         console.write_json(rows)
     else:
@@ -58,7 +82,9 @@ def command(
     raise SystemExit(EXIT_FINE)
 
 
-def states(models: Sequence[Watched], health: Sequence[dict[str, Any]], findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def states(
+    models: Sequence[Watched], health: Sequence[dict[str, Any]], findings: Sequence[Finding]
+) -> list[dict[str, Any]]:
     """One mapping per model and stream, worst first."""
     by_model: dict[str, list[dict[str, Any]]] = {}
     for row in health:
@@ -93,7 +119,11 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
     ]
     console.print_table(columns, table, right=("lag", "quiet", "headroom", "failed"))
     bad = sum(row["state"] != "ok" for row in rows)
-    console.note(f"{len(rows)} syncs, {bad} with a finding. two-clocks check says what to do." if bad else f"{len(rows)} syncs, all well.")
+    console.note(
+        f"{len(rows)} syncs, {bad} with a finding. two-clocks check says what to do."
+        if bad
+        else f"{len(rows)} syncs, all well."
+    )
 
 
 def _minute(moment: Any) -> str:

@@ -49,7 +49,9 @@ def test_check_names_models_without_any_test(guarded: Guarded) -> None:
     result = two_clocks(guarded.project, "check", now=day(4))
     assert result.exit_code == 1
     (line, total) = result.stderr.splitlines()
-    assert line.startswith("ERROR stood_still  model sink, window [2024-05-30 10:00:00, 2024-06-01 10:00:00]: 3 windows in a row")
+    assert line.startswith(
+        "ERROR stood_still  model sink, window [2024-05-30 10:00:00, 2024-06-01 10:00:00]: 3 windows in a row"
+    )
     assert "To do: ask the job that loads" in line
     assert total == "1 model checked: 1 error, 0 warnings."
 
@@ -66,7 +68,12 @@ def test_check_as_json(guarded: Guarded) -> None:
     report = json.loads(result.stdout)
     assert report["ok"] is False and report["models"] == ["model.consumer.sink"]
     (finding,) = report["findings"]
-    assert (finding["level"], finding["signal"], finding["model"], finding["stream"]) == ("error", "blind", "model.consumer.sink", None)
+    assert (finding["level"], finding["signal"], finding["model"], finding["stream"]) == (
+        "error",
+        "blind",
+        "model.consumer.sink",
+        None,
+    )
     assert finding["window"].startswith("window [")
     assert finding["what_to_do"].startswith("compare the filters and joins")
 
@@ -79,7 +86,12 @@ def test_check_knows_models_that_never_ran(guarded: Guarded) -> None:
 
 def test_check_names_failures_that_no_success_followed(guarded: Guarded) -> None:
     flow(guarded, 1, 2)
-    guarded.project.model("sink", BLIND_SINK.replace("note,", "id / 0 as note,").replace("note <>", "'x' <>").replace("id / 0", "cast('x' as integer)"))
+    guarded.project.model(
+        "sink",
+        BLIND_SINK.replace("note,", "id / 0 as note,")
+        .replace("note <>", "'x' <>")
+        .replace("id / 0", "cast('x' as integer)"),
+    )
     guarded.project.feed((3, "x", "2024-06-03 10:00"))
     assert not guarded.project.attempt(now=day(3)).result.success
     (finding,) = found(two_clocks(guarded.project, "check", "--json", now=day(3)))
@@ -93,7 +105,10 @@ def test_check_names_a_source_that_went_back_at_once(guarded: Guarded) -> None:
     guarded.run(day(4))
     (finding,) = found(two_clocks(guarded.project, "check", "--json", now=day(4)))
     assert finding["signal"] == "went_back"
-    assert "its newest watermark is 2024-06-01 10:00:00, while the target already holds 2024-06-03 10:00:00" in finding["what_happened"]
+    assert (
+        "its newest watermark is 2024-06-01 10:00:00, while the target already holds 2024-06-03 10:00:00"
+        in finding["what_happened"]
+    )
 
 
 def test_check_measures_lag_where_asked(guarded: Guarded) -> None:
@@ -115,12 +130,17 @@ def test_limits_of_one_model_stand_in_its_meta_or_in_its_own_test(guarded: Guard
     (finding,) = found(two_clocks(guarded.project, "check", "--json", now=day(4)))
     assert finding["signal"] == "no_empty_window_streak" and "the source stood still" in finding["what_happened"]
 
-    guarded.project.write("models/sync/sink.yml", yaml.safe_dump({"version": 2, "models": [{"name": "sink", "config": {"meta": {"two_clocks_max_windows": 9}}}]}))
+    guarded.project.write(
+        "models/sync/sink.yml",
+        yaml.safe_dump({"version": 2, "models": [{"name": "sink", "config": {"meta": {"two_clocks_max_windows": 9}}}]}),
+    )
     assert two_clocks(guarded.project, "check", now=day(4)).exit_code == 0
 
 
 def test_check_runs_declared_tests_and_says_their_sentences(guarded: Guarded) -> None:
-    guarded.guard({"nothing_lost": {"source_relation": "source('ods', 'feed')", "unique_key": "id", "watermark": "changed_at"}})
+    guarded.guard(
+        {"nothing_lost": {"source_relation": "source('ods', 'feed')", "unique_key": "id", "watermark": "changed_at"}}
+    )
     flow(guarded, 1, 3)
     guarded.warehouse.execute("delete from sync.sink where id = 2")
     (finding,) = found(two_clocks(guarded.project, "check", "--json", now=day(3)))
@@ -165,7 +185,9 @@ def test_check_of_a_selection(guarded: Guarded) -> None:
 
 
 def test_a_wrong_profile_is_2_with_one_sentence(guarded: Guarded) -> None:
-    guarded.project.write("profiles.yml", yaml.safe_dump({"someone_else": {"target": "x", "outputs": {"x": guarded.warehouse.profile}}}))
+    guarded.project.write(
+        "profiles.yml", yaml.safe_dump({"someone_else": {"target": "x", "outputs": {"x": guarded.warehouse.profile}}})
+    )
     for command in ("check", "status", "lookback"):
         result = two_clocks(guarded.project, command)
         assert result.exit_code == 2, result.output
@@ -174,8 +196,13 @@ def test_a_wrong_profile_is_2_with_one_sentence(guarded: Guarded) -> None:
 
 
 def test_data_cannot_speak_to_the_terminal_nor_to_the_template(guarded: Guarded) -> None:
-    guarded.guard({"nothing_lost": {"source_relation": "source('ods', 'feed')", "unique_key": "note", "watermark": "changed_at"}})
-    guarded.project.model("sink", "{{ config(unique_key='note') }} select id, note, changed_at from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as feed")
+    guarded.guard(
+        {"nothing_lost": {"source_relation": "source('ods', 'feed')", "unique_key": "note", "watermark": "changed_at"}}
+    )
+    guarded.project.model(
+        "sink",
+        "{{ config(unique_key='note') }} select id, note, changed_at from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as feed",
+    )
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
     guarded.run(day(1))
     guarded.project.feed((2, "{{ 1 / 0 }}\x1b[31m'\u202e", "2024-06-01 09:00"))
@@ -235,13 +262,19 @@ def test_C12_lookback_weighs_what_it_would_catch_against_what_it_costs(guarded: 
     assert by_name["99 %"]["seconds"] == 86400
     assert by_name["99.9 %"]["seconds"] == 5 * 86400
     assert by_name["all"]["seconds"] == 150 * 86400
-    assert {name: choice["rows_outside"] for name, choice in by_name.items()} == {"in force": 6, "99 %": 6, "99.9 %": 1, "all": 0, "recommended": 1}
+    assert {name: choice["rows_outside"] for name, choice in by_name.items()} == {
+        "in force": 6,
+        "99 %": 6,
+        "99.9 %": 1,
+        "all": 0,
+        "recommended": 1,
+    }
     assert by_name["in force"]["rows_reread"] == 30 and by_name["all"]["rows_reread"] == 1510
     assert by_name["recommended"]["seconds"] == 7 * 86400
 
     said = two_clocks(project, "lookback", "--arrived-at", "loaded_at", now="2024-08-01T00:00:00Z").stderr
     assert "Too short: take lookback='7 days' (80 rows re-read per run instead of 30)." in said
-    assert "Outside of it stay 1 rows, the latest 150 days late" in said
+    assert "Outside of it: 1 row, up to 150 days late" in said
 
 
 def test_C12_the_ledger_alone_knows_what_its_windows_saw_and_says_so(guarded: Guarded) -> None:

@@ -58,7 +58,10 @@ def test_the_age_of_every_kind_of_watermark_is_right(guarded: Guarded, name: str
     [
         ([], "no row was left to look at: the table is empty"),
         ([(1, "x", None)], "of 1 rows 1 have no watermark and 0 lie ahead"),
-        ([(1, "x", "2024-06-03 14:00"), (2, "x", None)], "1 lie ahead of the wall clock, the nearest at 2024-06-03 14:00:00"),
+        (
+            [(1, "x", "2024-06-03 14:00"), (2, "x", None)],
+            "1 lie ahead of the wall clock, the nearest at 2024-06-03 14:00:00",
+        ),
     ],
 )
 def test_no_clock_is_a_failure_that_says_why(guarded: Guarded, rows: list, words: str) -> None:
@@ -129,7 +132,9 @@ def test_C22_local_times_stored_as_utc_are_told_with_their_lead(guarded: Guarded
     guarded.project.feed(*[(n, "x", f"2024-06-03 13:{n:02}") for n in range(10, 20)])
     guarded.run(NOW)
     said = guarded.check(now=NOW).said
-    assert "of 10 rows 0 have no watermark and 10 lie ahead of the wall clock, the nearest at 2024-06-03 13:10:00" in said
+    assert (
+        "of 10 rows 0 have no watermark and 10 lie ahead of the wall clock, the nearest at 2024-06-03 13:10:00" in said
+    )
     assert "name their zone with time_zone" in said
     guarded.run("2024-06-03T14:00:00Z")
     assert len(guarded.project.ids()) == 10
@@ -154,7 +159,11 @@ def test_watermark_valid_for_every_kind(guarded: Guarded, name: str) -> None:
     data_type, value, more = CLOCKS[name]
     ahead = {"epoch s": 1717502400, "epoch ms": 1717502400000, "epoch us": 1717502400000000, "date": "2024-06-04"}
     guarded.project.source("typed", {"id": "integer", "stamp": data_type})
-    guarded.project.model("typed_sink", "{{ config(materialized='table', post_hook=[]) }} select * from {{ source('ods', 'typed') }}", "plain")
+    guarded.project.model(
+        "typed_sink",
+        "{{ config(materialized='table', post_hook=[]) }} select * from {{ source('ods', 'typed') }}",
+        "plain",
+    )
     guarded.project.feed((1, value), table="typed", columns=("id", "stamp"))
     guarded.run(NOW)
     guarded.guard({"watermark_valid": {"column_name": "stamp", **more}}, model="typed_sink")
@@ -175,7 +184,12 @@ def test_a_writer_a_little_ahead_can_be_forgiven(guarded: Guarded) -> None:
 
 @pytest.mark.parametrize("where", [None, "note = 'never'"])
 @pytest.mark.parametrize(
-    "test", [{"watermark_valid": {"column_name": "changed_at"}}, {"idempotent_sink": {"unique_key": "id"}}, {"nothing_lost": COMPLETE}]
+    "test",
+    [
+        {"watermark_valid": {"column_name": "changed_at"}},
+        {"idempotent_sink": {"unique_key": "id"}},
+        {"nothing_lost": COMPLETE},
+    ],
 )
 def test_C65_no_row_to_look_at_is_a_failure(guarded: Guarded, test: dict, where: str | None) -> None:
     if where:
@@ -189,7 +203,14 @@ def test_C65_no_row_to_look_at_is_a_failure(guarded: Guarded, test: dict, where:
         assert where in row["what_happened"]
 
 
-@pytest.mark.parametrize("test", [{"watermark_valid": {"column_name": "changed_at"}}, {"idempotent_sink": {"unique_key": "id"}}, {"nothing_lost": COMPLETE}])
+@pytest.mark.parametrize(
+    "test",
+    [
+        {"watermark_valid": {"column_name": "changed_at"}},
+        {"idempotent_sink": {"unique_key": "id"}},
+        {"nothing_lost": COMPLETE},
+    ],
+)
 def test_a_table_that_was_never_built_is_a_failure(guarded: Guarded, test: dict) -> None:
     store(guarded, test)
     (row,) = failures(guarded)
@@ -201,13 +222,19 @@ def test_repeated_keys_and_nulls_in_keys_are_named(guarded: Guarded) -> None:
     guarded.project.feed((1, "x", "2024-06-03 10:00"), (2, "x", "2024-06-03 10:00"))
     guarded.run(NOW)
     assert failures(guarded) == []
-    guarded.warehouse.insert("sync.sink", [{"id": 2, "note": "again"}, {"id": None, "note": "a"}, {"id": None, "note": "b"}])
+    guarded.warehouse.insert(
+        "sync.sink", [{"id": 2, "note": "again"}, {"id": None, "note": "a"}, {"id": None, "note": "b"}]
+    )
     told = [row["what_happened"] for row in failures(guarded)]
     assert told == ["2 rows have a NULL in the key (NULL)", "the key (2) stands in 2 rows"]
 
 
 def test_a_key_of_two_columns_in_capitals(guarded: Guarded) -> None:
-    guarded.project.model("wide", """{{ config(materialized='table', post_hook=[]) }} select id as "Id", note as "order" from {{ source('ods', 'feed') }}""", "plain")
+    guarded.project.model(
+        "wide",
+        """{{ config(materialized='table', post_hook=[]) }} select id as "Id", note as "order" from {{ source('ods', 'feed') }}""",
+        "plain",
+    )
     guarded.project.feed((1, "a", "2024-06-03 10:00"), (1, "b", "2024-06-03 10:00"))
     guarded.run(NOW)
     guarded.guard({"idempotent_sink": {"unique_key": ["Id", "order"]}}, model="wide")

@@ -80,7 +80,10 @@ def test_C66_no_clock_is_stale_never_fresh(project: Project, data_type: str, row
     assert not run.result.success
 
 
-@pytest.mark.parametrize(("now", "status"), [("2024-06-04T09:00:00Z", "pass"), ("2024-06-04T11:00:00Z", "warn"), ("2024-06-05T11:00:00Z", "error")])
+@pytest.mark.parametrize(
+    ("now", "status"),
+    [("2024-06-04T09:00:00Z", "pass"), ("2024-06-04T11:00:00Z", "warn"), ("2024-06-05T11:00:00Z", "error")],
+)
 def test_the_status_follows_the_age(project: Project, now: str, status: str) -> None:
     project.source("typed", {"id": "integer", "stamp": "timestamp"})
     project.feed((1, "2024-06-03 10:00"), table="typed", columns=("id", "stamp"))

@@ -81,7 +81,9 @@ def test_a_range_that_no_window_read_is_named_with_the_backfill_that_closes_it(g
     verdict = guarded.check()
     assert verdict.failures == 1
     assert "no window ever read the watermarks between 2024-06-01 10:00:00 and 2024-06-05 09:00:00" in verdict.said
-    assert 'two_clocks_backfill_from: "2024-06-01 10:00:00", two_clocks_backfill_to: "2024-06-05 09:00:00"' in verdict.said
+    assert (
+        'two_clocks_backfill_from: "2024-06-01 10:00:00", two_clocks_backfill_to: "2024-06-05 09:00:00"' in verdict.said
+    )
 
     bounds = {"two_clocks_backfill_from": "2024-06-01 10:00:00", "two_clocks_backfill_to": "2024-06-05 09:00:00"}
     guarded.run("2024-06-06T12:00:00Z", variables=bounds)

@@ -81,7 +81,10 @@ def test_tells_blindness_even_where_the_source_rests(guarded: Guarded) -> None:
     for number in (2, 3, 4):
         guarded.run(day(number))
 
-    assert "the model was blind: source rows lie in the window, and its query returned none of them" in guarded.check().said
+    assert (
+        "the model was blind: source rows lie in the window, and its query returned none of them"
+        in guarded.check().said
+    )
 
 
 def test_a_source_put_back_is_no_blindness(guarded: Guarded) -> None:
@@ -105,9 +108,7 @@ def test_a_backfill_ends_no_silence(guarded: Guarded) -> None:
     for number in (4, 5, 6):
         guarded.run(day(number))
     guarded.project.feed((1, "old", "2024-05-01 10:00"))
-    guarded.run(
-        day(6), variables={"two_clocks_backfill_from": "2024-05-01", "two_clocks_backfill_to": "2024-05-02"}
-    )
+    guarded.run(day(6), variables={"two_clocks_backfill_from": "2024-05-01", "two_clocks_backfill_to": "2024-05-02"})
 
     assert "3 windows in a row" in guarded.check().said
 
@@ -128,7 +129,9 @@ def test_fails_where_the_table_is_there_and_the_ledger_is_not(guarded: Guarded, 
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
     guarded.run(day(1))
     assert guarded.check().passed
-    guarded.warehouse.execute(f"drop table sync.{LEDGER} cascade" if ledger == "absent" else f"delete from sync.{LEDGER}")
+    guarded.warehouse.execute(
+        f"drop table sync.{LEDGER} cascade" if ledger == "absent" else f"delete from sync.{LEDGER}"
+    )
 
     verdict = guarded.check()
 
@@ -155,7 +158,9 @@ def test_C65_fails_on_an_empty_table_and_where_a_condition_hides_all_rows(guarde
 
 def test_every_attempt_that_failed_is_told_with_its_message(guarded: Guarded) -> None:
     guarded.guard("no_empty_window_streak")
-    guarded.project.model("sink", BLIND_SINK.replace("select id, note", "select id / (id - 1) as ratio, id, no_such_column as note"))
+    guarded.project.model(
+        "sink", BLIND_SINK.replace("select id, note", "select id / (id - 1) as ratio, id, no_such_column as note")
+    )
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
     guarded.project.attempt(now=day(1))
 
@@ -243,7 +248,9 @@ def test_C07_a_model_that_keeps_one_row_in_ten_is_not_called_blind(guarded: Guar
     )
     guarded.project.model("sink", BLIND_SINK.replace("note <> 'renamed upstream'", "id % 10 = 0"))
     for run in range(4):
-        guarded.project.feed(*[(n, "x", f"2024-06-03 {9 + run:02}:{n % 60:02}") for n in range(1 + 15 * run, 16 + 15 * run)])
+        guarded.project.feed(
+            *[(n, "x", f"2024-06-03 {9 + run:02}:{n % 60:02}") for n in range(1 + 15 * run, 16 + 15 * run)]
+        )
         guarded.run(f"2024-06-03T{10 + run}:30:00Z", lookback=0)
         assert guarded.check(now=f"2024-06-03T{10 + run}:30:00Z").passed
     window = guarded.project.last_window()

@@ -95,14 +95,18 @@ class Source:
 
     def changes_of(self, day: date) -> list[Change]:
         """What people did on one day: nothing on days of rest, much at the end of a month, some of it edits."""
-        if self.rests_at_weekends and (day.weekday() >= 5 or day in HOLIDAYS or any(first <= day <= last for first, last in BREAKS)):
+        if self.rests_at_weekends and (
+            day.weekday() >= 5 or day in HOLIDAYS or any(first <= day <= last for first, last in BREAKS)
+        ):
             return []
         busy = self.random.randint(12, 30) if day.weekday() < 5 else self.random.randint(2, 6)
         if (day + timedelta(days=2)).month != day.month:
             busy *= 5
         changes = []
         for _ in range(busy):
-            at = datetime.combine(day, datetime.min.time()) + timedelta(seconds=self.random.randint(7 * 3600, 21 * 3600))
+            at = datetime.combine(day, datetime.min.time()) + timedelta(
+                seconds=self.random.randint(7 * 3600, 21 * 3600)
+            )
             edited = self.next_id > 50 and self.random.random() < 0.2
             row = self.random.randint(max(1, self.next_id - 50), self.next_id - 1) if edited else self.next_id
             self.next_id += 0 if edited else 1
@@ -125,7 +129,9 @@ class Source:
         if not self.load_runs:
             return
         # loads drift by hours, and are through before the sync
-        loaded_at = datetime.combine(day, datetime.min.time()) + timedelta(hours=22, minutes=self.random.randint(22, 22 + 340))
+        loaded_at = datetime.combine(day, datetime.min.time()) + timedelta(
+            hours=22, minutes=self.random.randint(22, 22 + 340)
+        )
         due = [change for shown_on, change in self.waiting if shown_on <= day] if self.load_shows else []
         if self.load_shows:
             self.waiting = [(shown_on, change) for shown_on, change in self.waiting if shown_on > day]
@@ -146,14 +152,18 @@ def store(warehouse: Warehouse, table: str, changes: Sequence[Change]) -> None:
     # a late change that was overtaken by a newer edit is never shown
     known = {
         row["id"]: row["changed_at"]
-        for row in warehouse.query(f"select id, max(changed_at) as changed_at from {SOURCE_SCHEMA}.{table} where id in ({keys}) group by id")
+        for row in warehouse.query(
+            f"select id, max(changed_at) as changed_at from {SOURCE_SCHEMA}.{table} where id in ({keys}) group by id"
+        )
     }
     fresh = [c for c in newest.values() if known.get(c.id) is None or known[c.id] <= c.at]
     if not fresh:
         return
     warehouse.execute(f"delete from {SOURCE_SCHEMA}.{table} where id in ({', '.join(str(c.id) for c in fresh)})")
     values = ", ".join(
-        f"({c.id}, '{c.note}', {'null' if c.null_watermark else repr(str(c.at))})" for c in fresh for _ in range(c.copies)
+        f"({c.id}, '{c.note}', {'null' if c.null_watermark else repr(str(c.at))})"
+        for c in fresh
+        for _ in range(c.copies)
     )
     warehouse.execute(f"insert into {SOURCE_SCHEMA}.{table} values {values}")
 
@@ -197,13 +207,16 @@ def rows_too_late(source: Source, day: date) -> None:
 def clock_skew(source: Source, day: date) -> None:
     """One writer's clock is two days fast."""
     source.changes_hook = lambda changes, _: [
-        Change(c.at + timedelta(days=2), c.id, c.note, c.shown_after) if i % 10 == 0 else c for i, c in enumerate(changes)
+        Change(c.at + timedelta(days=2), c.id, c.note, c.shown_after) if i % 10 == 0 else c
+        for i, c in enumerate(changes)
     ]
 
 
 def duplicate_keys(source: Source, day: date) -> None:
     """A join upstream multiplies rows."""
-    source.changes_hook = lambda changes, _: [Change(c.at, c.id, c.note, c.shown_after, copies=2 if i % 7 == 0 else 1) for i, c in enumerate(changes)]
+    source.changes_hook = lambda changes, _: [
+        Change(c.at, c.id, c.note, c.shown_after, copies=2 if i % 7 == 0 else 1) for i, c in enumerate(changes)
+    ]
 
 
 def source_restored(source: Source, day: date) -> None:
@@ -223,14 +236,24 @@ def source_restored(source: Source, day: date) -> None:
 
 def watermark_nulled(source: Source, day: date) -> None:
     """A release stops filling the column."""
-    source.changes_hook = lambda changes, _: [Change(c.at, c.id, c.note, c.shown_after, null_watermark=True) for c in changes]
+    source.changes_hook = lambda changes, _: [
+        Change(c.at, c.id, c.note, c.shown_after, null_watermark=True) for c in changes
+    ]
 
 
 # name -> what happens, the function, when a run could first know it
 FAULTS: dict[str, tuple[str, Callable[[Source, date], None], str]] = {
     "load_missing": ("the nightly load does not run any more", load_missing, "the first run"),
-    "load_partial": ("a load leaves out half of its rows, and brings them five nights later", load_partial, "the run that sees them come"),
-    "source_frozen": ("loads run and say so, and bring nothing new", source_frozen, "the third run: two empty nights are a weekend"),
+    "load_partial": (
+        "a load leaves out half of its rows, and brings them five nights later",
+        load_partial,
+        "the run that sees them come",
+    ),
+    "source_frozen": (
+        "loads run and say so, and bring nothing new",
+        source_frozen,
+        "the third run: two empty nights are a weekend",
+    ),
     "filter_blind": ("upstream renames a value, and the model's filter keeps nothing", filter_blind, "the first run"),
     "rows_too_late": ("five rows come eight days late, beyond the look-back", rows_too_late, "the first run"),
     "clock_skew": ("a writer's clock is two days fast", clock_skew, "the first run"),
@@ -369,7 +392,9 @@ def start(directory: Path, sources: list[Source]) -> Year:
     return Year(project, warehouse, sources)
 
 
-def healthy(directory: Path, nights: int, first_day: date = FIRST_DAY, say: Callable[[str], None] = lambda text: None) -> tuple[int, list[str]]:
+def healthy(
+    directory: Path, nights: int, first_day: date = FIRST_DAY, say: Callable[[str], None] = lambda text: None
+) -> tuple[int, list[str]]:
     """The healthy year: how many runs, and every false alarm."""
     year = start(directory, [Source("lms"), Source("erp", rests_at_weekends=False)])
     live_before(year, first_day)
@@ -381,7 +406,12 @@ def healthy(directory: Path, nights: int, first_day: date = FIRST_DAY, say: Call
 
 
 def faulty(
-    directory: Path, fault_on: date, faults: Sequence[str], nights_before: int = 8, nights_after: int = 12, say: Callable[[str], None] = lambda text: None
+    directory: Path,
+    fault_on: date,
+    faults: Sequence[str],
+    nights_before: int = 8,
+    nights_after: int = 12,
+    say: Callable[[str], None] = lambda text: None,
 ) -> dict[str, tuple[int | None, Finding | None]]:
     """Every fault begins on the same day, each in a source of its own. How many runs until a signal names it, and what it says."""
     sources = [Source(name, seed=fault_on.toordinal(), fault=FAULTS[name][1], fault_on=fault_on) for name in faults]
