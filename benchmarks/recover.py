@@ -184,10 +184,9 @@ def kills(lab: Lab, days: int, number: int, rows: int) -> bool:
             text=True,
         )
         try:
-            # dbt needs seconds to start; the moment is random from there to the share of the work that is left for each kill
-            output, errors = process.communicate(
-                timeout=random.uniform(2, 8 + 1.5 * one_go / number) if killed < number else None
-            )
+            # short enough for every kill to come before the end: each attempt pays for dbt's start again
+            timeout = random.uniform(1, 3 + 0.6 * one_go / number) if killed < number else None
+            output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

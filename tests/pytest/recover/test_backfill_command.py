@@ -236,7 +236,7 @@ def test_killed_in_the_middle_it_ends_where_an_unbroken_one_does(gap: Project) -
 def chunks_so_far(project: Project) -> int:
     if project.warehouse.engine == "postgres":
         return len(chunks_in_ledger(project))
-    # DuckDB's file is the process's alone, and its write-ahead log grows with each chunk
+    # DuckDB's file is the process's alone; dbt's log tells how far it has come
     try:
         log = (project.directory / "logs" / "dbt.log").read_text()
     except OSError:
