@@ -34,6 +34,7 @@
       'built': adapter.get_relation(node.database, node.schema, node.alias) is not none,
       'max_windows': max_windows,
       'max_blind_windows': two_clocks._read_count({'value': max_blind, 'name': 'max_blind_windows'}) if max_blind is not none else max_windows,
+      'judges_newer_rows': max_blind is not none,
       'min_headroom': two_clocks._read_share({'value': limits.get('min_headroom', 0.2), 'name': 'min_headroom'}),
       'max_lag': two_clocks._read_duration({'value': max_lag, 'name': 'max_lag'}, '36 hours').amount if max_lag is not none else none,
       'quiet': two_clocks._read_quiet_times(limits.get('quiet')),

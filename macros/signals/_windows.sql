@@ -18,6 +18,7 @@
       {{ one.built }} as built,
       {{ one.max_windows }} as max_windows,
       {{ one.max_blind_windows }} as max_blind_windows,
+      {{ 1 if one.judges_newer_rows else 0 }} as judges_newer_rows,
       {{ one.min_headroom }} as min_headroom,
       cast({{ one.max_lag if one.max_lag is not none else 'null' }} as {{ dbt.type_bigint() }}) as max_lag
     {% endfor %}
@@ -45,10 +46,12 @@
       expected.name,
       expected.max_windows,
       expected.max_blind_windows,
+      expected.judges_newer_rows,
       expected.min_headroom,
       expected.max_lag,
       coalesce(ledger.stream, '') as stream_name,
-      coalesce(ledger.rows_inserted, 0) + coalesce(ledger.rows_updated, 0) as rows_fresh
+      coalesce(ledger.rows_inserted, 0) + coalesce(ledger.rows_updated, 0) as rows_fresh,
+      coalesce(ledger.rows_inserted, 0) + coalesce(ledger.rows_updated, 0) - coalesce(ledger.rows_late, 0) as rows_newer
     from ledger
     inner join expected
       on ledger.model = expected.model and ledger.target_relation = expected.target_relation

@@ -13,6 +13,7 @@
     - the query returned nothing at all, although the row that gave T lies in every window;
     - rows came and went to quarantine, every one of them.
   A source that rests is no fault in its quiet times: windows whose wall clock lies in one are not counted. Blindness is a fault at any time.
+  Where max_blind_windows is set, windows that brought late rows alone do not hide it either.
 -#}
 {% macro silence_sql(scope, tested=none) %}
 with {{ two_clocks.signal_ctes(scope) }},
@@ -65,9 +66,9 @@ weighed as (
   select
     silent.*,
     case
-      when silent.window_to_value is null then 0
+      when silent.window_to_value is null or silent.status <> 'succeeded' then 0
       when silent.source_moved then 1
-      when silent.status = 'succeeded' and silent.rows_extracted = 0 then 1
+      when silent.rows_extracted = 0 then 1
       when silent.rows_extracted > 0 and silent.rows_extracted = silent.rows_quarantined then 1
       else 0
     end as is_blind
@@ -79,13 +80,35 @@ judged as (
     case when weighed.is_blind = 1 then weighed.windows_at_all else weighed.windows_counted end as windows_in_a_row,
     case
       when weighed.failed = weighed.windows_at_all and weighed.last_fresh_at is null then 'never_ran'
-      when weighed.is_blind = 1 and weighed.failed < weighed.windows_at_all and weighed.not_counted = 0 and weighed.windows_at_all >= weighed.max_blind_windows then 'blind'
+      when weighed.is_blind = 1 and weighed.not_counted = 0 and weighed.windows_at_all - weighed.failed >= weighed.max_blind_windows then 'blind'
       when weighed.windows_counted < weighed.max_windows then null
       when weighed.not_counted > 0 then 'not_counted'
       when weighed.failed = weighed.windows_at_all then 'failing'
       else 'stood_still'
     end as signal
   from weighed
+),
+last_newer as (
+  select model, stream_name, min(recency) as recency
+  from windows
+  where rows_newer > 0
+  group by model, stream_name
+),
+late_only as (
+  select
+    newest.*,
+    {{ two_clocks._mark_sql('base', 'window_to') }} as base_mark,
+    (select count(*) from windows as since where since.model = newest.model and since.stream_name = newest.stream_name
+       and since.recency < base.recency and since.status = 'succeeded') as windows_in_a_row
+  from last_newer
+  inner join windows as base
+    on last_newer.model = base.model and last_newer.stream_name = base.stream_name and last_newer.recency = base.recency
+  inner join windows as newest
+    on last_newer.model = newest.model and last_newer.stream_name = newest.stream_name and newest.recency = 1
+  where newest.judges_newer_rows = 1
+    and newest.status = 'succeeded' and newest.rows_extracted is not null
+    and {{ two_clocks._order_sql('newest', 'source_watermark') }} > {{ two_clocks._order_sql('base', 'window_to') }}
+    and not exists (select 1 from judged where judged.model = newest.model and judged.stream_name = newest.stream_name and judged.signal is not null)
 ),
 never_recorded as (
   select expected.*, coalesce(listed.stream_name, '') as stream_name
@@ -164,6 +187,22 @@ findings as (
     {{ two_clocks._range_sql('judged') }} as window_
   from judged
   where judged.signal is not null
+
+  union all
+  select
+    'blind' as signal,
+    late_only.model,
+    late_only.stream_name,
+    late_only.windows_in_a_row || case when late_only.windows_in_a_row = 1 then ' window' else ' windows in a row' end || ' brought late rows and none newer than ' || late_only.base_mark
+      || ': the model was blind while its source moved on to ' || {{ two_clocks._mark_sql('late_only', 'source_watermark') }} as what_happened,
+    {{ two_clocks._place_sql('late_only') }} || ', ' || {{ two_clocks._range_sql('late_only') }} as where_,
+    'compare the filters and joins of the model with the rows of ' || late_only.source_relation || ' after ' || late_only.base_mark
+      || '; once mended, the next run delivers them. If so few rows pass by intent, raise max_blind_windows (now ' || late_only.max_blind_windows || ')' as what_to_do,
+    late_only.windows_in_a_row,
+    cast(null as {{ dbt.type_string() }}) as last_fresh_at,
+    {{ two_clocks._range_sql('late_only') }} as window_
+  from late_only
+  where late_only.windows_in_a_row >= late_only.max_blind_windows
 
   union all
   select

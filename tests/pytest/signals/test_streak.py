@@ -301,6 +301,35 @@ def test_blindness_has_a_limit_of_its_own_and_no_quiet_time(guarded: Guarded) ->
     assert "the model was blind while its source moved on" in guarded.check().said
 
 
+def test_late_rows_do_not_hide_blindness_where_every_row_should_come(guarded: Guarded) -> None:
+    guarded.project.model("sink", BLIND_SINK)
+    guarded.project.feed((1, "x", "2024-06-01 10:00"))
+    guarded.run(day(1))
+    guarded.project.feed((2, "late", "2024-06-01 09:00"), (3, "renamed upstream", "2024-06-02 10:00"))
+    guarded.run(day(2))
+    assert guarded.project.last_window()["rows_late"] == 1
+
+    guarded.guard({"no_empty_window_streak": {"max_blind_windows": 1}})
+    assert (
+        "1 window brought late rows and none newer than 2024-06-01 10:00:00: the model was blind"
+        in guarded.check().said
+    )
+    guarded.guard("no_empty_window_streak")
+    assert guarded.check().passed
+
+
+def test_a_window_that_failed_is_not_called_blind(guarded: Guarded) -> None:
+    guarded.guard({"no_empty_window_streak": {"max_blind_windows": 1}})
+    guarded.project.feed((1, "x", "2024-06-01 10:00"))
+    guarded.run(day(1))
+    guarded.project.model(
+        "sink", BLIND_SINK.replace("note <>", "cast(note as integer) <>").replace("'renamed upstream'", "0")
+    )
+    guarded.project.feed((2, "x", "2024-06-02 10:00"))
+    assert not guarded.project.attempt(now=day(2)).result.success
+    assert guarded.check().passed
+
+
 @pytest.mark.parametrize("quiet", ["2024-06-01", [["2024-06-02", "2024-06-01"]], [["2024-06-01"]], ["soon"]])
 def test_quiet_times_that_cannot_be_read_are_an_error(guarded: Guarded, quiet: object) -> None:
     guarded.guard({"no_empty_window_streak": {"quiet": quiet}})
