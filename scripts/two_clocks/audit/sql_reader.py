@@ -585,7 +585,11 @@ class Reader:
             return self._token_value(node.name, below) or ()
         if isinstance(node, (exp.Subquery, exp.Query)):
             return self._scalar(node, below)
-        if isinstance(node, (exp.Any, exp.All)):
+        if isinstance(node, exp.All):
+            # greater than all of none is true: an empty target lets everything through
+            inner = self.value(node.this, select, below)
+            return tuple(replace(t, kind="target", guarded=True) if t.kind == "target_row" else t for t in inner)
+        if isinstance(node, exp.Any):
             return self.value(node.this, select, below)
         if isinstance(node, exp.Coalesce):
             return self._coalesce([node.this, *node.expressions], select, below)

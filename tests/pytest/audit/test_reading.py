@@ -151,7 +151,9 @@ def test_what_is_nobodys_business(shop: Shop, text: str) -> None:
             incremental("updated_at > (select updated_at from {{ this }} order by updated_at desc limit 1)"),
             {"TC02", "TC03"},
         ),
-        # a guard in the template
+        # later than all of them
+        (incremental("updated_at > all (select updated_at from {{ this }})"), {"TC03"}),
+        # the watermark of a run_query in the template
         (
             "{% set top = run_query('select max(updated_at) from ' ~ this).columns[0][0] %}\n"
             + incremental("updated_at > '{{ top }}'"),
