@@ -2,12 +2,13 @@
 
 {# `create table if not exists` alone can still collide on PostgreSQL; the advisory lock lets one go first.
    `begin`, because the client believes that the transaction it opened is still there: without it, all that follows in this
-   model would be committed statement by statement #}
+   model would be committed statement by statement. Hooks of the run have no transaction of their own, so there it would be
+   one that nobody ends #}
 {% macro postgres__make_table(relation, create_sql, state) %}
   {% set lock = "select pg_advisory_xact_lock(hashtextextended(" ~ two_clocks.text_literal('two_clocks ' ~ relation) ~ ", 0))" %}
   {#- asked first: `create schema if not exists` needs the right to create one even where it exists -#}
   {% set schema = '' if two_clocks._schema_exists(relation) else 'create schema if not exists ' ~ adapter.quote(relation.schema) ~ ';' %}
-  {% do run_query(lock ~ ';' ~ schema ~ create_sql ~ '; commit; begin') %}
+  {% do run_query(lock ~ ';' ~ schema ~ create_sql ~ '; commit' ~ ('' if model is defined and model.resource_type == 'operation' else '; begin')) %}
 {% endmacro %}
 
 {#-

@@ -19,6 +19,7 @@
   {% endif %}
   {% set rows = [] %}
   {% for cut in cuts %}
+    {% do two_clocks._settle_open_ranges(cut) %}
     {% do rows.append(two_clocks._ledger_row(cut, two_clocks._counts_of(book, loop.index0, two_clocks._settle_quarantine(cut)))) %}
   {% endfor %}
   {% set recorded = two_clocks._in_transaction(two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows)

@@ -14,13 +14,14 @@
       'silence': two_clocks.silence_sql, 'headroom': two_clocks.headroom_sql, 'gaps': two_clocks.gaps_sql,
       'failures': two_clocks.open_failures_sql, 'went_back': two_clocks.went_back_sql, 'lag': two_clocks.lag_sql} -%}
   {%- if two_clocks._ledger_exists(two_clocks.dead_letters_relation()) -%}{%- do queries.update({'quarantined': two_clocks.quarantined_sql}) -%}{%- endif -%}
+  {%- if two_clocks._ledger_exists(two_clocks.open_ranges_relation()) -%}{%- do queries.update({'ranges': two_clocks.range_signals_sql}) -%}{%- endif -%}
   {%- set text = dbt.type_string() -%}
   {%- set parts = [] -%}
   {%- for name, query in queries.items() -%}
     {%- set asked = [] -%}
     {%- for one in scope if name not in one.skip and (name != 'lag' or one.max_lag is not none) -%}{%- do asked.append(one) -%}{%- endfor -%}
     {%- if asked -%}
-      {%- set extra = {'silence': 'found.window_', 'gaps': "'[' || found.gap_from || ', ' || found.gap_to || ']'"}.get(name, 'found.window_' if name in ['failures', 'went_back', 'lag', 'quarantined'] else 'cast(null as ' ~ text ~ ')') -%}
+      {%- set extra = {'silence': 'found.window_', 'gaps': "'[' || found.gap_from || ', ' || found.gap_to || ']'"}.get(name, 'found.window_' if name in ['failures', 'went_back', 'lag', 'quarantined', 'ranges'] else 'cast(null as ' ~ text ~ ')') -%}
       {#- a model that never ran is said to be so once -#}
       {%- set once = " where found.signal <> 'never_ran' and found.signal not like 'not_%'" if name in ['headroom', 'gaps'] else '' -%}
       {%- do parts.append('select found.what_happened, found.where_, found.what_to_do, found.signal, found.model, found.stream, ' ~ extra ~ ' as window_ from (' ~ query(asked) ~ ') as found' ~ once) -%}

@@ -19,6 +19,7 @@
     {% set fresh = run_query(two_clocks.count_new_bad_rows_sql(cut)).rows %}
     {% set new = fresh | sum(attribute='found') | int %}
     {% if two_clocks._trips(quarantine, new, rows - bad + new) and two_clocks._breaker_is_on() %}
+      {% do cut.update({'breaker_tripped': true}) %}
       {% do two_clocks._refuse(two_clocks._breaker_words(cut, fresh, new, rows - bad + new)) %}
     {% endif %}
   {% endif %}

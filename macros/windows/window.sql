@@ -47,6 +47,7 @@
 
   {% set reading = two_clocks._read_clocks(request) %}
   {% set cut = two_clocks._decide_window(request, reading) %}
+  {% do two_clocks._mind_open_ranges(cut) %}
   {% do two_clocks._set_bad_rows_aside(cut) %}
   {% do book.windows.update({key: cut}) %}
   {% do book.update({'target_watermark': request.target_watermark}) %}

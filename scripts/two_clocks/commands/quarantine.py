@@ -13,8 +13,9 @@ from two_clocks.cli_options import common_options
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
 from two_clocks.operations import run_operation
-from two_clocks.recovery.dbt import ask, find_models, find_windowed_models, open_session, options_for_dbt
+from two_clocks.recovery.dbt import ask, find_models, find_windowed_models, open_session, options_for_dbt, refusal
 
+RANGES = "{{ two_clocks.open_ranges_sql(var('two_clocks_models', []), var('two_clocks_released', false)) }}"
 LETTERS = "{{ two_clocks.letters_sql(var('two_clocks_models', []), var('two_clocks_released', false)) }}"
 
 SHOWN_ROW = 60
@@ -43,13 +44,15 @@ def list_letters(
     select: Sequence[str],
     released: bool,
 ) -> None:
-    """Show what is in quarantine, the last seen first. Exit status 0, whatever there is: `two-clocks check` judges."""
+    """Show what is in quarantine, the last seen first, and the ranges that no run could read. Exit status 0, whatever there is: `two-clocks check` judges."""
     session = open_session(project_dir, profiles_dir, target, dbt_vars)
-    letters = read_letters(session, chosen_models(session, select), released)
+    models = chosen_models(session, select)
+    letters, ranges = read_letters(session, models, released), read_ranges(session, models, released)
     if as_json:
-        console.write_json(letters)
+        console.write_json({"letters": letters, "ranges": ranges})
     else:
         show(letters, released)
+        show_ranges(ranges)
     raise SystemExit(EXIT_FINE)
 
 
@@ -72,18 +75,29 @@ def retry_letters(
     session = open_session(project_dir, profiles_dir, target, dbt_vars)
     report = []
     for unique_id in chosen_models(session, select):
-        before = read_letters(session, [unique_id])
-        if before:
-            retry_model(session, unique_id)
-        after = read_letters(session, [unique_id])
-        report.append({"model": unique_id, "before": len(before), "after": len(after), "letters": after})
+        before, ranges_before = read_letters(session, [unique_id]), read_ranges(session, [unique_id])
+        failure = retry_model(session, unique_id, ranges_before) if before or ranges_before else None
+        after, ranges = read_letters(session, [unique_id]), read_ranges(session, [unique_id])
+        report.append(
+            {
+                "model": unique_id,
+                "before": len(before),
+                "after": len(after),
+                "letters": after,
+                "ranges": ranges,
+                "failure": failure,
+            }
+        )
         name = session.manifest.nodes[unique_id].name
         console.note(f"{name}: {len(before)} in quarantine before, {len(after)} after.")
+        if failure:
+            console.note(f"{name}: the run over an open range still fails: {console.safe(failure)}")
     if as_json:
         console.write_json(report)
     else:
         show([letter for one in report for letter in one["letters"]], released=False)
-    raise SystemExit(EXIT_FOUND if any(one["after"] for one in report) else EXIT_FINE)
+        show_ranges([found for one in report for found in one["ranges"]])
+    raise SystemExit(EXIT_FOUND if any(one["after"] or one["ranges"] for one in report) else EXIT_FINE)
 
 
 @command.command(name="release")
@@ -145,6 +159,37 @@ def release_letters(
     raise SystemExit(EXIT_FINE)
 
 
+@command.command(name="write-off")
+@click.option("--select", "select", multiple=True, required=True, help="Models, as dbt selects them. May be repeated.")
+@click.option("--reason", required=True, help="Why; it is kept with the range.")
+@options_for_dbt
+@common_options
+def write_off_ranges(
+    project_dir: Path,
+    profiles_dir: Path | None,
+    target: str | None,
+    as_json: bool,
+    dbt_vars: dict[str, Any],
+    select: Sequence[str],
+    reason: str,
+) -> None:
+    """Give up the ranges that were pinned: windows go on leaving them out, and nothing speaks of them any more."""
+    if not reason.strip():
+        raise CannotRun("--reason is empty; say why these rows are given up.")
+    session = open_session(project_dir, profiles_dir, target, dbt_vars)
+    models = chosen_models(session, select)
+    pinned = [found for found in read_ranges(session, models) if found["state"] == "pinned"]
+    if not pinned:
+        raise CannotRun("No range of these models is pinned; `two-clocks quarantine list` shows what there is.")
+    given = {"models": models, "ranges": [found["range_id"] for found in pinned], "reason": reason.strip()}
+    run_operation(session, "write_off_ranges", {"two_clocks_write_off": given})
+    if as_json:
+        console.write_json(pinned)
+    show_ranges(pinned)
+    console.note(f"{len(pinned)} written off: {console.safe(reason.strip())}")
+    raise SystemExit(EXIT_FINE)
+
+
 # --- reading and running ---------------------------------------------------------------------------------------------
 
 
@@ -157,9 +202,26 @@ def read_letters(session: DbtSession, models: Sequence[str], released: bool = Fa
     return ask(session, LETTERS, {"two_clocks_models": list(models), "two_clocks_released": released})
 
 
-def retry_model(session: DbtSession, unique_id: str) -> None:
+def read_ranges(session: DbtSession, models: Sequence[str], settled: bool = False) -> list[dict[str, Any]]:
+    return ask(session, RANGES, {"two_clocks_models": list(models), "two_clocks_released": settled})
+
+
+def retry_model(session: DbtSession, unique_id: str, ranges_before: Sequence[dict[str, Any]]) -> str | None:
+    """Runs the model over all that waits; returns why open ranges still cannot be read, if they cannot."""
     selector = "fqn:" + ".".join(session.manifest.nodes[unique_id].fqn)
-    session.invoke(["run", "--select", selector], check=True)
+    failure = None
+    if ranges_before:
+        try:
+            session.invoke(["run", "--select", selector], vars={"two_clocks_retry_ranges": True}, check=True)
+            for found in read_ranges(session, [unique_id]):
+                upper = found["upper_value"]
+                lower = found["lower_value"] or ("0" if upper.isdigit() else "1000-01-01")
+                bounds = {"two_clocks_backfill_from": lower, "two_clocks_backfill_to": upper}
+                session.invoke(["run", "--select", selector], vars=bounds, check=True)
+        except CannotRun as error:
+            failure = refusal(error.message).message
+    if not failure:
+        session.invoke(["run", "--select", selector], check=True)
     # what is left lies below the usual window, or has no place in time at all
     moments = [letter["watermark_value"] for letter in read_letters(session, [unique_id]) if letter["watermark_value"]]
     for lower, upper in ranges(moments):
@@ -170,6 +232,7 @@ def retry_model(session: DbtSession, unique_id: str) -> None:
             # above the target's watermark lies what the usual run has just read
             if "starts after the target's watermark" not in error.message:
                 raise
+    return failure
 
 
 def ranges(moments: Sequence[str]) -> list[tuple[str, str]]:
@@ -206,6 +269,26 @@ def show(letters: Sequence[dict[str, Any]], released: bool) -> None:
         )
     waiting = sum(letter["released_at"] is None for letter in letters)
     console.note(f"{waiting} in quarantine." if waiting else "Nothing is in quarantine.")
+
+
+def show_ranges(ranges: Sequence[dict[str, Any]]) -> None:
+    if not ranges:
+        return
+    console.print_table(
+        ["Model", "Range", "State", "Failed", "Since", "The database's error"],
+        [
+            [
+                found["model"].split(".")[-1] + (f" ({found['stream']})" if found["stream"] else ""),
+                f"({found['lower_value'] or 'the beginning'}, {found['upper_value']}]",
+                found["state"].replace("_", " ") + (f": {found['reason']}" if found["reason"] else ""),
+                int(found["failures"]),
+                str(found["opened_at"])[:16],
+                found["message"],
+            ]
+            for found in ranges
+        ],
+        right=["Failed"],
+    )
 
 
 def _short(row: str | None) -> str:

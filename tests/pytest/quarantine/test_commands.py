@@ -23,7 +23,7 @@ def two_clocks(guarded: Guarded, *arguments: str, now: str = NOON) -> Result:
 
 
 def listed(guarded: Guarded, *arguments: str) -> list[dict[str, Any]]:
-    return json.loads(two_clocks(guarded, "quarantine", "list", "--json", *arguments).stdout)
+    return json.loads(two_clocks(guarded, "quarantine", "list", "--json", *arguments).stdout)["letters"]
 
 
 def test_C56_check_and_status_tell_of_one_bad_row_in_a_thousand(guarded: Guarded) -> None:

@@ -1,0 +1,98 @@
+"""A row that the model's own SQL cannot digest is found by halving; everything else is delivered."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import yaml
+
+from quarantine.conftest import Guarded, at
+from quarantine.test_commands import two_clocks
+
+NEXT_DAY = "2024-06-04T12:00:00Z"
+
+
+def declare(guarded: Guarded, **poison: object) -> None:
+    content = {"models": [{"name": "sink", "config": {"meta": {"two_clocks_poison": poison or True}}}]}
+    guarded.project.write("models/sync/sink.yml", yaml.safe_dump(content))
+
+
+def ranges(guarded: Guarded) -> list[tuple[str, str, str, str]]:
+    rows = guarded.warehouse.query(
+        "select state, lower_value, upper_value, message from sync.two_clocks_open_ranges order by opened_at"
+    )
+    return [tuple(row.values()) for row in rows]
+
+
+def run_until_pinned(guarded: Guarded, limit: int) -> int:
+    for number in range(1, limit + 1):
+        run = guarded.project.attempt(now=NEXT_DAY)
+        if (
+            run.result.success
+            and guarded.warehouse.has_table("sync.two_clocks_open_ranges")
+            and ranges(guarded)[-1][0] == "pinned"
+        ):
+            return number
+    raise AssertionError(f"not pinned after {limit} runs: {ranges(guarded)}")
+
+
+@pytest.mark.parametrize("start", ["first build", "later run"])
+def test_C56_poison_inside_the_model_is_pinned_and_all_other_rows_are_delivered(guarded: Guarded, start: str) -> None:
+    rows = 12
+    declare(guarded, after=2)
+    if start == "later run":
+        guarded.feed((0, "1", at(0)))
+        guarded.project.run(now=NEXT_DAY)
+    for key in range(1, rows + 1):
+        guarded.feed((key, "poison" if key == 5 else "7", at(key)))
+    runs = run_until_pinned(guarded, 2 + math.ceil(math.log2(rows + 1)) + 1)
+
+    delivered = [key for key in range(1, rows + 1) if key != 5]
+    assert [key for key in guarded.project.ids() if key] == delivered
+    state, lower, upper, message = ranges(guarded)[-1]
+    assert (state, lower[:16], upper[:16]) == ("pinned", at(4)[:16], at(5)[:16])
+    assert "poison" in message
+    check = two_clocks(guarded, "check", now=NEXT_DAY)
+    assert (
+        check.exit_code == 1
+        and "ERROR open_range  model sink, range (2024-06-03 00:04:00, 2024-06-03 00:05:00]" in check.stderr
+    ), check.output
+    assert "poison" in check.stderr and runs > 2
+
+    # rows that come later pass it by, and once it is mended a retry closes it
+    guarded.feed((99, "7", at(99)))
+    guarded.project.run(now=NEXT_DAY)
+    assert 99 in guarded.project.ids()
+    guarded.repair(5)
+    retried = two_clocks(guarded, "quarantine", "retry", "--select", "sink", now=NEXT_DAY)
+    assert retried.exit_code == 0, retried.output
+    assert 5 in guarded.project.ids() and ranges(guarded)[-1][0] == "closed"
+    assert "open_range" not in two_clocks(guarded, "check", now=NEXT_DAY).stderr
+
+
+def test_a_range_can_be_written_off_with_a_reason_and_stays_left_out(guarded: Guarded) -> None:
+    declare(guarded, after=1)
+    guarded.feed((1, "7", at(1)), (2, "poison", at(2)))
+    run_until_pinned(guarded, 4)
+    assert guarded.project.ids() == [1]
+    result = two_clocks(
+        guarded, "quarantine", "write-off", "--select", "sink", "--reason", "lost in 2019", now=NEXT_DAY
+    )
+    assert result.exit_code == 0, result.output
+    guarded.project.run(now=NEXT_DAY)
+    assert "open_range" not in two_clocks(guarded, "check", now=NEXT_DAY).stderr
+    assert ranges(guarded)[-1][0] == "written_off"
+
+
+def test_a_range_no_wider_than_the_floor_is_pinned_as_it_is(guarded: Guarded) -> None:
+    declare(guarded, after=1, floor="1 hour")
+    for key in (1, 2, 3):
+        guarded.feed((key, "poison" if key == 2 else "7", at(key)))
+    guarded.feed((4, "7", at(600)))
+    run_until_pinned(guarded, 4)
+    assert guarded.project.ids() == [3, 4], "1 lies in the range with 2"
+    # the row leaves the range at its source: nothing is left in it but good ones
+    guarded.repair(2)
+    assert two_clocks(guarded, "quarantine", "retry", "--select", "sink", now=NEXT_DAY).exit_code == 0
+    assert guarded.project.ids() == [1, 2, 3, 4]
