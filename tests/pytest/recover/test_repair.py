@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from support.project import Project
 
-from .recover_support import NOW, days, refused, two_clocks
+from two_clocks.recovery.dbt import open_session
+from two_clocks.recovery.reconciling import pairs_of_model, reconcile
+from two_clocks.recovery.repairing import delete_orphans
+
+from .recover_support import NOW, close_duckdb, days, refused, two_clocks
 
 
 @pytest.fixture
@@ -152,3 +156,14 @@ def test_columns_that_the_source_does_not_have_are_one_sentence(project: Project
 def test_a_sink_with_repeated_keys_is_not_repaired(incident: Project) -> None:
     incident.warehouse.execute("insert into sync.sink select * from sync.sink where id = 4")
     assert "1 key stands in more than one row" in refused(incident, "repair")
+
+
+def test_C64_an_orphan_that_came_back_after_it_was_shown_stays(incident: Project) -> None:
+    session = open_session(incident.directory, incident.directory, None, {"two_clocks_now": NOW})
+    found = reconcile(session, pairs_of_model(session, "model.consumer.sink", {})[0])
+    assert [difference.key for difference in found.of("orphaned")] == [("7",)]
+    close_duckdb()
+    incident.feed(*days(7))
+    delete_orphans(session, found)
+    close_duckdb()
+    assert 7 in incident.ids()
