@@ -1,6 +1,6 @@
 {#-
   What a signal is about: models, each with the settings that hold for it.
-  Returns a list of mappings: id, name, relation (plain name of the target), built, and the limits: max_windows, max_blind_windows,
+  Returns a list of mappings: id, name, relation_tail (.schema.table of the target), built, and the limits: max_windows, max_blind_windows,
   min_headroom, max_lag, quiet, streams.
 -#}
 
@@ -22,7 +22,6 @@
 
 
 {% macro _scope_of(node, limits) %}
-  {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
   {% set streams = limits.get('streams') %}
   {% set max_windows = two_clocks._read_count({'value': limits.get('max_windows', 3), 'name': 'max_windows'}) %}
   {% set max_blind = limits.get('max_blind_windows') %}
@@ -30,7 +29,7 @@
   {{ return({
       'id': node.unique_id,
       'name': node.name,
-      'relation': two_clocks._plain_name(relation | string),
+      'relation_tail': '.' ~ node.schema ~ '.' ~ node.alias,
       'built': adapter.get_relation(node.database, node.schema, node.alias) is not none,
       'max_windows': max_windows,
       'max_blind_windows': two_clocks._read_count({'value': max_blind, 'name': 'max_blind_windows'}) if max_blind is not none else max_windows,

@@ -14,7 +14,7 @@
     {{ 'union all ' if not loop.first }}select
       cast({{ two_clocks.text_literal(one.id) }} as {{ text }}) as model,
       cast({{ two_clocks.text_literal(one.name) }} as {{ text }}) as name,
-      cast({{ two_clocks.text_literal(one.relation) }} as {{ text }}) as target_relation,
+      cast({{ two_clocks.text_literal(one.relation_tail) }} as {{ text }}) as relation_tail,
       {{ one.built }} as built,
       {{ one.max_windows }} as max_windows,
       {{ one.max_blind_windows }} as max_blind_windows,
@@ -54,7 +54,9 @@
       coalesce(ledger.rows_inserted, 0) + coalesce(ledger.rows_updated, 0) - coalesce(ledger.rows_late, 0) as rows_newer
     from ledger
     inner join expected
-      on ledger.model = expected.model and ledger.target_relation = expected.target_relation
+      on ledger.model = expected.model
+      -- not the database: a ledger only holds targets of its own, whatever a copy of it is called
+      and right('.' || ledger.target_relation, length(expected.relation_tail)) = expected.relation_tail
     where
       not exists (select 1 from expected_streams as listed where listed.model = ledger.model)
       or exists (
