@@ -12,7 +12,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from two_clocks import console, scenario
+from two_clocks import console, poison_act, scenario
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
 from two_clocks.private_database import TARGETS, private_database
@@ -85,6 +85,7 @@ REASONS = {
 @click.option(
     "--recover", is_flag=True, help="End with the recovery of what the wall clock lost: reconcile, repair, reconcile."
 )
+@click.option("--poison", is_flag=True, help="Show quarantine and its circuit breaker before that.")
 def command(
     project_dir: Path,
     profiles_dir: Path | None,
@@ -92,6 +93,7 @@ def command(
     json_file: Path | None,
     repeat: int,
     recover: bool,
+    poison: bool,
 ) -> None:
     """Replay the two-clock scenario and show what each way of syncing lost.
 
@@ -106,9 +108,10 @@ def command(
         show_losses(replay)
         for number, changes in enumerate(repeats, start=2):
             show_repeat(number, changes)
+        poisoned = poison_act.play(session, scenario.iso(replay.events[-1].at)) if poison else None
         recovery = final_act.play(session, scenario.iso(replay.events[-1].at)) if recover else None
 
-    optional = {"repeats": repeats, "recovery": recovery}
+    optional = {"repeats": repeats, "poison": poisoned, "recovery": recovery}
     write_json(json_file, {**as_json(replay), **{name: value for name, value in optional.items() if value}})
     raise SystemExit(EXIT_FOUND if replay.lost_by(PACKAGE_SYNC) else EXIT_FINE)
 
