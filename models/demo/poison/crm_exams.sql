@@ -1,5 +1,10 @@
 {#- The sync of that export. It casts without fear: what cannot be cast is in quarantine. -#}
-{{ config(materialized='incremental', incremental_strategy='newest_wins', unique_key='grade_id', post_hook="{{ two_clocks.record_window() }}") }}
+{{ config(
+    materialized='incremental',
+    incremental_strategy='newest_wins',
+    unique_key='grade_id',
+    post_hook="{{ two_clocks.record_window() }}"
+) }}
 
 select
     export.id as grade_id,
