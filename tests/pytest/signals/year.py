@@ -477,8 +477,8 @@ def main() -> None:
     parser.add_argument("--nights", type=int, default=365, help="length of the healthy year")
     parser.add_argument("--write", type=Path, help="a Markdown file whose table between the markers is replaced")
     arguments = parser.parse_args()
-    # a Tuesday, a Friday, and the first Monday after the term break
-    starts = (date(2024, 3, 5), date(2024, 6, 14), date(2024, 8, 12))[: 3 if arguments.nights > 60 else 1]
+    # a Tuesday, a Friday, and a Wednesday at the end of a month
+    starts = (date(2024, 3, 5), date(2024, 6, 14), date(2024, 10, 30))[: 3 if arguments.nights > 60 else 1]
     began = time.monotonic()
 
     def say(text: str) -> None:
