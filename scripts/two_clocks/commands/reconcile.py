@@ -13,7 +13,7 @@ from two_clocks.cli_options import common_options
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
 from two_clocks.recovery.dbt import find_models, find_windowed_models, open_session, options_for_dbt
-from two_clocks.recovery.reconciling import LOST, Pair, Reconciliation, pairs_of_model, reconcile, tidy
+from two_clocks.recovery.reconciling import LOST, Difference, Pair, Reconciliation, pairs_of_model, reconcile, tidy
 
 SHOWN_KEYS = 20
 
@@ -254,21 +254,20 @@ def _show_windows(found: Reconciliation) -> None:
 
 def _show_keys(found: Reconciliation, shown_keys: int) -> None:
     shown = found.differences[:shown_keys]
+    why = ["Why"] if any(difference.reason for difference in shown) else []
     console.print_table(
-        ["What", *found.pair.unique_key, "In the source", "In the target", "Why"],
+        ["What", *found.pair.unique_key, "In the source", "In the target", *why],
         [
-            [
-                difference.what,
-                *difference.key,
-                tidy(difference.source_utc or difference.source_watermark) or "nothing"
-                if difference.what in LOST
-                else "nothing",
-                tidy(difference.target_utc or difference.target_watermark)
-                or ("nothing" if difference.what == "missing" else "NULL"),
-                difference.reason or "",
-            ]
+            [difference.what, *difference.key, *_watermarks(difference), *([difference.reason or ""] if why else [])]
             for difference in shown
         ],
     )
     if len(found.differences) > len(shown):
         console.note(f"{len(found.differences) - len(shown):,} more keys; --keys shows more, --json has all.")
+
+
+def _watermarks(difference: Difference) -> tuple[str, str]:
+    """What the source and the target hold of a key, in words."""
+    in_source = tidy(difference.source_utc or difference.source_watermark) if difference.what in LOST else None
+    in_target = tidy(difference.target_utc or difference.target_watermark)
+    return in_source or "nothing", in_target or ("nothing" if difference.what == "missing" else "NULL")

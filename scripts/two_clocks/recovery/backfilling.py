@@ -230,9 +230,10 @@ def as_var(point: Point, kind: str) -> str:
 def resume(session: DbtSession, plan: Plan) -> Plan:
     """Takes up an attempt at the same plan that was interrupted, or leaves the plan as it is.
 
-    The ledger is all there is to go by, and it is enough: a chunk and its row are committed together. Chunks run in order, so
-    the last chunk marks an attempt as completed: what lies before its latest success belongs to a backfill that is over,
-    however alike. An attempt that rested for more than a day is not taken up again either.
+    The ledger is all there is to go by, and it is enough: a chunk and its row are committed together. Chunks run in order,
+    so the last chunk marks an attempt as completed: what lies before its latest success belongs to a backfill that is
+    over, however alike. So does what lies before a window of any other backfill. An attempt that rested for more than a
+    day is not taken up again either. In doubt a chunk is repeated, which costs reads and nothing else.
     """
     kind = plan.window.kind
     numbers = {(chunk.lower, chunk.upper): chunk.number for chunk in plan.chunks}
@@ -243,10 +244,8 @@ def resume(session: DbtSession, plan: Plan) -> Plan:
         if row["kind"] != "backfill" or row["stream"] != plan.window.stream or row["window_to_value"] is None:
             continue
         lower, upper = point(row["window_from_value"], kind), point(row["window_to_value"], kind)
-        if lower == plan.chunks[-1].lower:
+        if lower == plan.chunks[-1].lower or (lower, upper) not in numbers:
             break
-        if (lower, upper) not in numbers:
-            continue
         at = point(row["finished_at"], "timestamp")
         if (later or point(row["asked_at"], "timestamp")) - at > RESUME_WITHIN:
             break

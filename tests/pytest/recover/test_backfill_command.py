@@ -182,6 +182,11 @@ def test_restart_begins_anew_and_other_chunks_are_not_taken_for_finished(gap: Pr
     assert backfill(gap, *RANGE, "--restart").document["models"][0]["runs"] == 6
 
 
+def test_a_completed_backfill_of_less_is_no_part_of_one_of_more(gap: Project) -> None:
+    backfill(gap, "--from", "2024-06-01", "--to", "2024-06-04", "--chunk", "3d")
+    assert backfill(gap, *RANGE, "--chunk", "3d").document["models"][0]["runs"] == 2
+
+
 def test_an_attempt_of_last_month_is_not_taken_up_again(gap: Project) -> None:
     backfill(gap, *RANGE)
     gap.warehouse.execute(
