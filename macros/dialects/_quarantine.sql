@@ -12,6 +12,9 @@
   {{ return(adapter.dispatch('safe_cast', 'two_clocks')(expression, two_clocks._type_name(type))) }}
 {% endmacro %}
 
+{# makes what safe_cast needs before a run writes: making it later would commit half of what is being written #}
+{% macro prepare_safe_cast() %}{{ return(adapter.dispatch('prepare_safe_cast', 'two_clocks')()) }}{% endmacro %}
+
 {# a condition that is true where a value is there but cannot be cast #}
 {% macro cannot_cast(expression, type) %}
   {{ return(adapter.dispatch('cannot_cast', 'two_clocks')(expression, two_clocks._type_name(type))) }}
@@ -43,6 +46,8 @@
 
 
 {% macro default__safe_cast(expression, type) %}{{ return(dbt.safe_cast(expression, type)) }}{% endmacro %}
+
+{% macro default__prepare_safe_cast() %}{% endmacro %}
 
 {% macro default__cannot_cast(expression, type) %}
   {{ return('(' ~ expression ~ ' is not null and ' ~ two_clocks.safe_cast(expression, type) ~ ' is null)') }}
@@ -88,6 +93,8 @@
 
 {% macro postgres__fenced(select_sql) %}{{ return('(' ~ select_sql ~ ' offset 0)') }}{% endmacro %}
 
+{% macro postgres__prepare_safe_cast() %}{% do two_clocks._is_valid_input('null', 'text') %}{% endmacro %}
+
 {#-
   PostgreSQL 16 and later can be asked whether a text is valid for a type. For 15 a function beside the ledger tries it and
   catches the error: slower by the cost of a savepoint a row, and right for every type, which no pattern would be.
@@ -125,6 +132,7 @@
 
 
 {% macro redshift__safe_cast(expression, type) %}{{ return('try_cast(' ~ expression ~ ' as ' ~ type ~ ')') }}{% endmacro %}
+{% macro redshift__prepare_safe_cast() %}{% endmacro %}
 {% macro redshift__cannot_cast(expression, type) %}{{ return(two_clocks.default__cannot_cast(expression, type)) }}{% endmacro %}
 {% macro redshift__fenced(select_sql) %}{{ return(two_clocks.default__fenced(select_sql)) }}{% endmacro %}
 

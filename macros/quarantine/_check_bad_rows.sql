@@ -9,6 +9,7 @@
   {% set quarantine = cut.get('quarantine') %}
   {% if not quarantine %}{{ return(none) }}{% endif %}
   {% do two_clocks.ensure_dead_letters() %}
+  {% do two_clocks.prepare_safe_cast() %}
   {% set met = run_query(two_clocks.count_verdicts_sql(cut)).rows %}
   {% set rows, bad = met | sum(attribute='found') | int, met | rejectattr('verdict', 'equalto', 0) | sum(attribute='found') | int %}
   {#- a row that goes bad between here and the merge is left out by the merge too, and met by the next look-back -#}

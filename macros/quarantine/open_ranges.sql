@@ -54,6 +54,7 @@
   {#- these read the whole of what they were asked for; if that succeeds, the ranges in it are closed -#}
   {% set reads_all = cut.kind in ['backfill', 'full_refresh'] or two_clocks._retries_ranges() %}
   {% do cut.update({'reads_ranges': reads_all}) %}
+  {% if reads_all %}{% do two_clocks.prepare_safe_cast() %}{% endif %}{# closing compares text with the window #}
   {% if reads_all or not two_clocks._ledger_exists(two_clocks.open_ranges_relation()) %}{{ return(none) }}{% endif %}
 
   {% set left_out = [] %}
