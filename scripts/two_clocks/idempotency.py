@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from two_clocks import console
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun, one_line
 from two_clocks.operations import run_operation
@@ -170,7 +171,11 @@ def scratch(session: DbtSession, unique_id: str) -> Iterator[tuple[DbtSession, d
         for name, value in as_it_was.items():
             setattr(node, name, value)
         manifest.nodes.update(hooks)
-        run_operation(twice, "drop_proof", {"two_clocks_proof": place})
+        try:
+            run_operation(twice, "drop_proof", {"two_clocks_proof": place})
+        except CannotRun as error:
+            # what the proof found, or why it could not run, must not be hidden by this
+            console.note(f"The scratch schema {schema} could not be dropped, please do so by hand: {error.message}")
 
 
 @dataclass
