@@ -176,10 +176,10 @@ def load_missing(source: Source, day: date) -> None:
 
 
 def load_partial(source: Source, day: date) -> None:
-    """Half of one day's rows are left out; what was left out comes five nights later."""
+    """Half of one day's rows are left out; what was left out comes a week later, beyond the look-back."""
     if day == source.fault_on:
         source.changes_hook = lambda changes, _: [
-            Change(c.at, c.id, c.note, 5 if i % 2 else c.shown_after) for i, c in enumerate(changes)
+            Change(c.at, c.id, c.note, 7 if i % 2 else c.shown_after) for i, c in enumerate(changes)
         ]
     else:
         source.changes_hook = None
@@ -245,7 +245,7 @@ def watermark_nulled(source: Source, day: date) -> None:
 FAULTS: dict[str, tuple[str, Callable[[Source, date], None], str]] = {
     "load_missing": ("the nightly load does not run any more", load_missing, "the first run"),
     "load_partial": (
-        "a load leaves out half of its rows, and brings them five nights later",
+        "a load leaves out half of its rows, and brings them a week later",
         load_partial,
         "the run that sees them come",
     ),
@@ -262,7 +262,7 @@ FAULTS: dict[str, tuple[str, Callable[[Source, date], None], str]] = {
     "watermark_nulled": ("a release stops filling the watermark", watermark_nulled, "the first run"),
 }
 # runs after the fault before anybody could know: the rows left out by a partial load show themselves when they come
-KNOWABLE = {"load_partial": 6, "source_frozen": 3}
+KNOWABLE = {"load_partial": 8, "source_frozen": 3}
 
 MODEL = """\
 {{{{ config(unique_key='id') }}}}
