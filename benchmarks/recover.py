@@ -164,6 +164,9 @@ def kills(lab: Lab, days: int, number: int, rows: int) -> bool:
 
     print(f"kills: {rows:,} rows over {days} days on {lab.target}")
     started = time.monotonic()
+    lab.two_clocks(*arguments, "--dry-run")
+    before_the_first = time.monotonic() - started  # what every attempt needs before its first chunk
+    started = time.monotonic()
     _, unbroken, _ = lab.two_clocks(*arguments, "--restart")
     one_go = time.monotonic() - started
     expected = contents(lab)
@@ -185,7 +188,10 @@ def kills(lab: Lab, days: int, number: int, rows: int) -> bool:
         )
         try:
             # short enough for every kill to come before the end: each attempt pays for dbt's start again
-            timeout = random.uniform(1, 3 + 0.6 * one_go / number) if killed < number else None
+            share = max(one_go - before_the_first, 1) / number
+            timeout = (
+                before_the_first * random.uniform(0.5, 1) + random.uniform(0, 1.2 * share) if killed < number else None
+            )
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)

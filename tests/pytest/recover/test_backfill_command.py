@@ -156,30 +156,32 @@ def test_several_models_run_in_dependency_order_each_to_its_end(gap: Project) ->
 # --- resuming --------------------------------------------------------------------------------------------------------
 
 
-def test_an_interrupted_backfill_goes_on_after_the_last_finished_chunk(gap: Project) -> None:
-    backfill(gap, *RANGE)
-    # as if it had been killed after the fourth of six chunks
-    gap.warehouse.execute(
+def stop_before_the_last_of_three_chunks(project: Project) -> None:
+    """As if the backfill had been killed then."""
+    project.warehouse.execute(
         "delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'"
     )
-    answer = backfill(gap, *RANGE)
+
+
+def test_an_interrupted_backfill_goes_on_after_the_last_finished_chunk(gap: Project) -> None:
+    backfill(gap, *RANGE, "--chunk", "2d")
+    stop_before_the_last_of_three_chunks(gap)
+    answer = backfill(gap, *RANGE, "--chunk", "2d")
     (model,) = answer.document["models"]
-    assert [chunk["finished_before"] for chunk in model["chunks"]] == [True] * 4 + [False] * 2
-    assert model["runs"] == 2
-    assert "Resuming: 4 of 6 chunks" in answer.said
+    assert [chunk["finished_before"] for chunk in model["chunks"]] == [True, True, False]
+    assert model["runs"] == 1
+    assert "Resuming: 2 of 3 chunks" in answer.said
 
     # it is complete now: the same command is a new backfill, not the end of an old one
-    assert backfill(gap, *RANGE).document["models"][0]["runs"] == 6
+    assert backfill(gap, *RANGE, "--chunk", "2d").document["models"][0]["runs"] == 3
 
 
 def test_restart_begins_anew_and_other_chunks_are_not_taken_for_finished(gap: Project) -> None:
-    backfill(gap, *RANGE)
-    gap.warehouse.execute(
-        "delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'"
-    )
-    assert backfill(gap, *RANGE, "--chunk", "2d", "--dry-run").document["dry_run"] is True
-    assert backfill(gap, "--from", "2024-06-01T01:00:00", "--to", "2024-06-03").document["models"][0]["runs"] == 3
-    assert backfill(gap, *RANGE, "--restart").document["models"][0]["runs"] == 6
+    backfill(gap, *RANGE, "--chunk", "2d")
+    stop_before_the_last_of_three_chunks(gap)
+    assert backfill(gap, *RANGE, "--chunk", "2d", "--restart").document["models"][0]["runs"] == 3
+    stop_before_the_last_of_three_chunks(gap)
+    assert backfill(gap, *RANGE, "--chunk", "3d").document["models"][0]["runs"] == 2
 
 
 def test_a_completed_backfill_of_less_is_no_part_of_one_of_more(gap: Project) -> None:
@@ -188,13 +190,11 @@ def test_a_completed_backfill_of_less_is_no_part_of_one_of_more(gap: Project) ->
 
 
 def test_an_attempt_of_last_month_is_not_taken_up_again(gap: Project) -> None:
-    backfill(gap, *RANGE)
-    gap.warehouse.execute(
-        "delete from sync.two_clocks_window_ledger where kind = 'backfill' and window_from >= timestamp '2024-06-05'"
-    )
+    backfill(gap, *RANGE, "--chunk", "2d")
+    stop_before_the_last_of_three_chunks(gap)
     for column in ("started_at", "finished_at"):
         gap.warehouse.execute(f"update sync.two_clocks_window_ledger set {column} = {column} - interval '30 days'")
-    assert backfill(gap, *RANGE).document["models"][0]["runs"] == 6
+    assert backfill(gap, *RANGE, "--chunk", "2d").document["models"][0]["runs"] == 3
 
 
 def process(project: Project, *arguments: str) -> subprocess.Popen[str]:
