@@ -25,7 +25,7 @@ _OPTIONS = (
 )
 _LOCKED_FILE = re.compile(r"lock on file \"?(?P<file>[^\":]+)", re.I)
 _WHERE_IT_WAS_ASKED = re.compile(
-    r"(sql_operation\.\S+?: |(?:Database|Compilation|Runtime) Error in sql_operation \S+ \([^)]*\)\s*|a query could not run: "
+    r"(sql_operation\.\S+?: |(?:Database|Compilation|Runtime) Error in \w+ \S+ \([^)]*\)\s*|dbt \w+ (?:could not run|failed): |a query could not run: "
     r"|\s*compiled code at \S+|LINE \d+:.*$)",
     re.S,
 )
@@ -90,7 +90,8 @@ def refusal(message: str) -> CannotRun:
         return CannotRun(
             f"Another process has the database file {locked['file']} open, and DuckDB lets one at a time: wait for it to end."
         )
-    return CannotRun(f"The database said: {_WHERE_IT_WAS_ASKED.sub('', message).strip()}")
+    said = _WHERE_IT_WAS_ASKED.sub("", message).strip()
+    return CannotRun(f"The database said: {said}{'' if said.endswith('.') else '.'}")
 
 
 @dataclass(frozen=True)
