@@ -13,7 +13,16 @@ from two_clocks.cli_options import common_options
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
 from two_clocks.recovery.dbt import find_models, find_windowed_models, open_session, options_for_dbt
-from two_clocks.recovery.reconciling import LOST, Difference, Pair, Reconciliation, pairs_of_model, reconcile, tidy
+from two_clocks.recovery.reconciling import (
+    LOST,
+    Difference,
+    NotBuilt,
+    Pair,
+    Reconciliation,
+    pairs_of_model,
+    reconcile,
+    tidy,
+)
 
 SHOWN_KEYS = 20
 
@@ -141,12 +150,31 @@ def pairs_asked_for(
     }
     if target_relation:
         return [_pair_of_relations(session, target_relation, select, source, unique_key, watermark, overrides)]
-    unique_ids = find_models(session, _words(select)) if select else find_windowed_models(session)
+    if select:
+        return [
+            pair for one in find_models(session, _words(select)) for pair in pairs_of_model(session, one, overrides)
+        ]
+    return _pairs_of_all_models(session, overrides)
+
+
+def _pairs_of_all_models(session: DbtSession, overrides: dict[str, Any]) -> list[Pair]:
+    """Every windowed model that has a table; the others are named, and do not keep these from being compared."""
+    unique_ids = find_windowed_models(session)
     if not unique_ids:
         raise CannotRun(
             "The project has no windowed incremental model: name a model with --select, or two relations with --source and --target-relation."
         )
-    return [pair for unique_id in unique_ids for pair in pairs_of_model(session, unique_id, overrides)]
+    pairs, not_built = [], []
+    for unique_id in unique_ids:
+        try:
+            pairs += pairs_of_model(session, unique_id, overrides)
+        except NotBuilt as error:
+            not_built.append(error)
+    if not pairs:
+        raise not_built[0]
+    for error in not_built:
+        console.note(f"Not compared: {error.message}")
+    return pairs
 
 
 def _pair_of_relations(

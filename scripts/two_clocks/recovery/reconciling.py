@@ -151,6 +151,10 @@ class Reconciliation:
         return [(reason, self.windows.get(window_id, {}), group) for (reason, window_id), group in groups.items()]
 
 
+class NotBuilt(CannotRun):
+    """The model has no table yet."""
+
+
 def pairs_of_model(session: DbtSession, unique_id: str, overrides: Mapping[str, Any]) -> list[Pair]:
     """One pair for each stream of a model: the model's own SQL, as a full refresh would run it, against its table.
 
@@ -166,7 +170,7 @@ def pairs_of_model(session: DbtSession, unique_id: str, overrides: Mapping[str, 
             f"Model {model.name} is a {model.materialized} and keeps no rows of its own: there is nothing that could be lost."
         )
     if not target_exists(session, model):
-        raise CannotRun(
+        raise NotBuilt(
             f"The table of model {model.name}, {plain(model.relation)}, does not exist yet: run the model first."
         )
     if not model.unique_key and "unique_key" not in given:

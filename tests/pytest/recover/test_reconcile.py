@@ -52,6 +52,15 @@ def test_C11_C13_C64_lost_rows_are_named_with_the_reason_that_the_ledger_knows(p
     assert (first["reason"], first["keys"]) == ("late beyond the look-back", 2)
 
 
+def test_a_model_that_was_never_built_does_not_keep_the_others_from_being_compared(project: Project) -> None:
+    delivered(project)
+    project.model("not_built_yet", SINK)
+    answer = two_clocks(project, "reconcile")
+    assert answer.status == 0
+    assert answer.comparison["rows_compared"] == {"source": 9, "target": 9}
+    assert "Not compared: The table of model not_built_yet" in answer.said
+
+
 def test_rows_that_no_window_ever_held_are_told_apart(project: Project) -> None:
     delivered(project)
     # the ledger of an older time is gone, and only the window of a later run is left
