@@ -84,6 +84,18 @@
 {% endmacro %}
 
 
+{# --empty builds nothing, so together with --full-refresh it would leave nothing of what is stored #}
+{% macro _check_empty_refresh(request) %}
+  {% if not two_clocks._is_writing_command() or not should_full_refresh() or request.max_shrink == 1 or config.get('materialized') != 'incremental' %}{{ return(none) }}{% endif %}
+  {% set existing = load_cached_relation(this) %}
+  {% if existing is none or existing.type != 'table' %}{{ return(none) }}{% endif %}
+  {% set before = two_clocks._one_value('select count(*) from ' ~ this) | int %}
+  {% if before > 0 %}
+    {% do two_clocks._refuse("--full-refresh with --empty would leave nothing of the " ~ before ~ " rows of " ~ model.name ~ "; leave one of the two out, or allow it with --vars '{two_clocks_max_shrink: 1}'. Nothing was replaced") %}
+  {% endif %}
+{% endmacro %}
+
+
 {% macro _check_shrink(book, rows_now) %}
   {% set before = book.get('rows_before', 0) %}
   {% if before > 0 and rows_now < before * (1 - book.max_shrink) %}

@@ -30,6 +30,7 @@
 
   {#- --empty: no clock is read, no window is counted -#}
   {% if invocation_args_dict.get('empty') or relation.limit == 0 %}
+    {% do two_clocks._check_empty_refresh(request) %}
     {% do book.update({'empty': true, 'target_watermark': request.target_watermark}) %}
     {{ return(two_clocks._window_without_clocks('1 = 0')) }}
   {% endif %}
@@ -38,6 +39,7 @@
   {% set key = request.stream or '' %}
   {% if key in book.windows %}
     {% if book.windows[key].request != request %}
+      {% do book.windows.clear() %}
       {% do two_clocks._refuse("model " ~ model.name ~ " asks for two different windows " ~ ("of stream '" ~ key ~ "'" if key else "without naming a stream")
           ~ "; name each source with stream='...' and pick its rows in the target with target_filter='...'") %}
     {% endif %}
@@ -76,6 +78,9 @@
 {% macro _check_streams(book, request) %}
   {% if not book.windows %}{{ return(none) }}{% endif %}
   {% set others = book.windows.values() | list %}
+  {#- a refused model attempted no window: what it had in the book must not come back as failed -#}
+  {% set kept = dict(book.windows) %}
+  {% do book.windows.clear() %}
   {% if not request.stream or not others[0].request.stream %}
     {% do two_clocks._refuse("model " ~ model.name ~ " reads more than one source through a window, so each windowed() needs a stream='...' and a target_filter='...': one maximum for several sources would lose the rows of the slower one") %}
   {% endif %}
@@ -85,6 +90,7 @@
   {% if others[0].request.target_watermark != request.target_watermark %}
     {% do two_clocks._refuse("the streams of model " ~ model.name ~ " name different watermark columns in the target (" ~ others[0].request.target_watermark ~ ", " ~ request.target_watermark ~ "); give all of them the same target_watermark") %}
   {% endif %}
+  {% do book.windows.update(kept) %}
 {% endmacro %}
 
 

@@ -23,7 +23,6 @@ COMMANDS = {
     "reconcile": "two_clocks.commands.reconcile:command",
     "repair": "two_clocks.commands.repair:command",
     "replay": "two_clocks.commands.replay:command",
-    "report": "two_clocks.commands.report:command",
     "status": "two_clocks.commands.status:command",
 }
 

@@ -11,7 +11,7 @@ import click
 from two_clocks import console
 from two_clocks.cli_options import common_options
 from two_clocks.dbt_session import DbtSession
-from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
+from two_clocks.errors import EXIT_CANNOT_RUN, EXIT_FINE, EXIT_FOUND, CannotRun
 from two_clocks.recovery.dbt import find_models, find_windowed_models, open_session, options_for_dbt
 from two_clocks.recovery.reconciling import (
     LOST,
@@ -113,15 +113,18 @@ def command(
     For models, the source is the model's own SQL as a full refresh would run it. Two relations need --source,
     --target-relation, --unique-key and --watermark, and no model at all.
 
-    Exit status: 0 equal; 1 differences; 2 it could not run.
+    Exit status: 0 equal; 1 differences; 2 it, or one of the models that are built, could not be compared.
     """
     session = open_session(project_dir, profiles_dir, target, dbt_vars)
-    found = [reconcile(session, pair) for pair in pairs_asked_for(session, **asked)]
+    not_compared: list[CannotRun] = []
+    found = [reconcile(session, pair) for pair in pairs_asked_for(session, not_compared=not_compared, **asked)]
     for one in found:
         show(one, shown_keys)
     if as_json:
         console.write_json(as_document(found))
-    raise SystemExit(EXIT_FINE if all(one.is_equal for one in found) else EXIT_FOUND)
+    if not all(one.is_equal for one in found):
+        raise SystemExit(EXIT_FOUND)
+    raise SystemExit(EXIT_CANNOT_RUN if not_compared else EXIT_FINE)
 
 
 def pairs_asked_for(
@@ -133,9 +136,13 @@ def pairs_asked_for(
     watermark: str | None,
     names: Sequence[str],
     columns: Sequence[str],
+    not_compared: list[CannotRun] | None = None,
     **others: Any,
 ) -> list[Pair]:
     """The comparisons that a command line means.
+
+    Args:
+        not_compared: takes up why models among all of them could not be compared, though they are built.
 
     Raises:
         CannotRun: it does not say what to compare.
@@ -154,27 +161,33 @@ def pairs_asked_for(
         return [
             pair for one in find_models(session, _words(select)) for pair in pairs_of_model(session, one, overrides)
         ]
-    return _pairs_of_all_models(session, overrides)
+    pairs, failures = _pairs_of_all_models(session, overrides)
+    if failures and not_compared is not None:
+        not_compared += failures
+    return pairs
 
 
-def _pairs_of_all_models(session: DbtSession, overrides: dict[str, Any]) -> list[Pair]:
-    """Every windowed model that has a table; the others are named, and do not keep these from being compared."""
+def _pairs_of_all_models(session: DbtSession, overrides: dict[str, Any]) -> tuple[list[Pair], list[CannotRun]]:
+    """Every windowed model that can be compared; the others are named, and do not keep these from being compared.
+
+    Raises:
+        CannotRun: there is none.
+    """
     unique_ids = find_windowed_models(session)
     if not unique_ids:
         raise CannotRun(
             "The project has no windowed incremental model: name a model with --select, or two relations with --source and --target-relation."
         )
-    pairs, not_built = [], []
+    pairs, left_out = [], []
     for unique_id in unique_ids:
         try:
             pairs += pairs_of_model(session, unique_id, overrides)
-        except NotBuilt as error:
-            not_built.append(error)
+        except CannotRun as error:
+            console.note(f"Not compared: {session.manifest.nodes[unique_id].name}. {error.message}")
+            left_out.append(error)
     if not pairs:
-        raise not_built[0]
-    for error in not_built:
-        console.note(f"Not compared: {error.message}")
-    return pairs
+        raise left_out[0]
+    return pairs, [error for error in left_out if not isinstance(error, NotBuilt)]
 
 
 def _pair_of_relations(

@@ -113,7 +113,7 @@ def bounds_as_vars(lower: str, upper: str) -> dict[str, str]:
 
 
 def check_sink(session: DbtSession, name: str, relation: str, unique_key: Sequence[str], is_name: bool = False) -> None:
-    """The seed's third step before its fourth: a sweep over a sink that is not idempotent makes a bad night worse.
+    """Checked before anything is read again: a sweep over a sink that is not idempotent makes a bad night worse.
 
     Raises:
         CannotRun: the key holds NULLs or repeats.

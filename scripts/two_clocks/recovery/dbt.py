@@ -267,8 +267,8 @@ def _window(stream: str, cut: Mapping[str, Any]) -> Window:
     )
 
 
-def target_exists(session: DbtSession, model: Model) -> bool:
-    node = session.manifest.nodes[model.unique_id]
+def target_exists(session: DbtSession, unique_id: str) -> bool:
+    node = session.manifest.nodes[unique_id]
     found = ask(
         session,
         "{% if execute %}{% set place = var('two_clocks_place') %}select {{ 0 if adapter.get_relation(database=place.database, "

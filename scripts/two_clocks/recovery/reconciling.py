@@ -163,15 +163,17 @@ def pairs_of_model(session: DbtSession, unique_id: str, overrides: Mapping[str, 
     Raises:
         CannotRun: there is nothing to compare, or no key or watermark is known.
     """
+    node = session.manifest.nodes[unique_id]
+    # asked first: a model that was never built may not compile either, since its source may not be there yet
+    if str(node.config.materialized) in ("incremental", "table") and not target_exists(session, unique_id):
+        raise NotBuilt(
+            f"The table of model {node.name}, {plain(node.relation_name)}, does not exist yet: run the model first."
+        )
     model = open_model(session, unique_id)
     given = {name: value for name, value in overrides.items() if value is not None and value != ()}
     if model.materialized not in ("incremental", "table"):
         raise CannotRun(
             f"Model {model.name} is a {model.materialized} and keeps no rows of its own: there is nothing that could be lost."
-        )
-    if not target_exists(session, model):
-        raise NotBuilt(
-            f"The table of model {model.name}, {plain(model.relation)}, does not exist yet: run the model first."
         )
     if not model.unique_key and "unique_key" not in given:
         raise CannotRun(

@@ -113,3 +113,45 @@ def test_a_refused_value_leaves_no_row_in_the_ledger(project: Project) -> None:
     project.run(now=NOON)
     project.refused(now=NOON, lookback="soon")
     assert len(project.ledger()) == 1
+
+
+def test_two_sources_without_streams_are_refused_and_leave_no_window_behind(project: Project) -> None:
+    project.feed((1, "a", "2024-06-03 09:00"))
+    project.source("other_feed", {"id": "integer", "note": "varchar(50)", "changed_at": "timestamp"})
+    project.model(
+        "sink",
+        """
+        {{ config(unique_key='id') }}
+        select id, note, changed_at from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as one
+        union all
+        select id, note, changed_at from {{ two_clocks.windowed(source('ods', 'other_feed'), 'changed_at') }} as other
+        """,
+    )
+    assert "stream" in project.refused(now=NOON)
+    assert project.ledger() == []
+
+
+def test_a_view_is_refused_and_the_table_of_its_name_stays(project: Project) -> None:
+    project.feed((1, "a", "2024-06-03 09:00"))
+    project.run(now=NOON)
+    project.model(
+        "sink",
+        """
+        {{ config(materialized='view', unique_key='id', post_hook=[]) }}
+        select id, note, changed_at from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as feed
+        """,
+    )
+    before = project.everything()
+    assert "set materialized='incremental'" in project.refused(now=NOON)
+    assert project.everything() == before
+
+
+def test_a_full_refresh_with_empty_does_not_empty_a_table(project: Project) -> None:
+    project.feed((1, "a", "2024-06-03 09:00"))
+    project.run(now=NOON)
+    before = project.everything()
+    assert "would leave nothing of the 1 rows of sink" in project.refused("--full-refresh", "--empty", now=NOON)
+    assert project.everything() == before
+
+    project.run("--full-refresh", "--empty", variables={"two_clocks_now": NOON, "two_clocks_max_shrink": 1})
+    assert project.ids() == []

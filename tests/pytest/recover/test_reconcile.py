@@ -58,7 +58,19 @@ def test_a_model_that_was_never_built_does_not_keep_the_others_from_being_compar
     answer = two_clocks(project, "reconcile")
     assert answer.status == 0
     assert answer.comparison["rows_compared"] == {"source": 9, "target": 9}
-    assert "Not compared: The table of model not_built_yet" in answer.said
+    assert "Not compared: not_built_yet. The table of model not_built_yet" in answer.said
+
+
+def test_a_model_that_cannot_be_compared_keeps_the_verdict_from_being_fine(project: Project) -> None:
+    delivered(project)
+    project.source("gone", {"id": "integer", "note": "varchar(50)", "changed_at": "timestamp"})
+    project.model("of_a_lost_source", SINK.replace("'feed'", "'gone'"))
+    project.run(now="2024-06-10T00:00:00Z")
+    project.warehouse.execute("drop table ods.gone")
+    answer = two_clocks(project, "reconcile")
+    assert answer.status == 2
+    assert "Not compared: of_a_lost_source." in answer.said
+    assert "sink: equal" in answer.said
 
 
 def test_rows_that_no_window_ever_held_are_told_apart(project: Project) -> None:
