@@ -83,7 +83,8 @@ judged as (
       when weighed.is_blind = 1 and weighed.not_counted = 0 and weighed.windows_at_all - weighed.failed >= weighed.max_blind_windows then 'blind'
       when weighed.windows_counted < weighed.max_windows then null
       when weighed.not_counted > 0 then 'not_counted'
-      when weighed.failed = weighed.windows_at_all then 'failing'
+      -- a source that moved on did not stand still: what failed is to blame
+      when weighed.failed = weighed.windows_at_all or (weighed.failed > 0 and weighed.source_moved) then 'failing'
       else 'stood_still'
     end as signal
   from weighed
@@ -159,7 +160,7 @@ findings as (
       when 'not_counted' then 'its last ' || judged.windows_at_all || ' windows do not say how many rows they wrote, so silence cannot be told from work'
       else judged.windows_in_a_row || case when judged.windows_in_a_row = 1 then ' window' else ' windows in a row' end || ' brought no fresh row: '
         || case judged.signal
-          when 'failing' then 'all of them failed, the last with: ' || coalesce(judged.message, 'no message')
+          when 'failing' then case when judged.failed = judged.windows_at_all then 'all' else {{ two_clocks._number_sql('judged.failed') }} end || ' of them failed, the last with: ' || coalesce(judged.message, 'no message')
           when 'blind' then
             case when judged.source_moved
                  then 'the model was blind while its source moved on from ' || judged.base_mark || ' to ' || {{ two_clocks._mark_sql('judged', 'source_watermark') }}

@@ -335,3 +335,19 @@ def test_quiet_times_that_cannot_be_read_are_an_error(guarded: Guarded, quiet: o
     guarded.guard({"no_empty_window_streak": {"quiet": quiet}})
     run = guarded.project.attempt(command="test")
     assert not run.result.success and "quiet" in run.errors()
+
+
+def test_a_source_that_moved_on_while_the_model_failed_did_not_stand_still(guarded: Guarded) -> None:
+    guarded.guard({"no_empty_window_streak": {"max_windows": 2}})
+    guarded.project.feed((1, "x", "2024-06-01 10:00"))
+    guarded.run(day(1))
+    guarded.run(day(2))
+    guarded.project.feed((2, "y", "2024-06-03 10:00"))
+    guarded.project.model("sink", BLIND_SINK.replace("select id, note", "select id, no_such_column as note"))
+    guarded.project.attempt(now=day(4))
+
+    verdict = guarded.check()
+
+    assert verdict.failures == 1
+    assert "stood still" not in verdict.said
+    assert "1 of them failed, the last with" in verdict.said and "no_such_column" in verdict.said
