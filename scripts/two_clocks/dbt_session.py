@@ -89,7 +89,12 @@ class DbtSession:
         Raises:
             CannotRun: the query could not be rendered or the database refused it.
         """
-        result = self._run(["show", "--inline", jinja_sql, "--limit", "-1"], vars, self.manifest)
+        try:
+            # without artifacts: writing the manifest costs more than the question, and it is no one's run
+            question = ["--no-write-json", "show", "--inline", jinja_sql, "--limit", "-1"]
+            result = self._run(question, vars, self.manifest)
+        finally:
+            _forget_inline_nodes(self.manifest)
         if result.exception is not None or not result.success:
             reason = _sentence(result.exception) if result.exception else "; ".join(_failures(result))
             raise CannotRun(f"a query could not run: {reason or 'dbt did not say why'}")
@@ -154,6 +159,12 @@ def _uncompile(manifest: Manifest) -> None:
         if getattr(node, "extra_ctes_injected", False):
             node.compiled, node.compiled_code = False, None
             node.extra_ctes, node.extra_ctes_injected = [], False
+
+
+def _forget_inline_nodes(manifest: Manifest) -> None:
+    """Removes the node of a query that failed: dbt forgets it only after success, and could not parse the next one."""
+    for unique_id in [unique_id for unique_id in manifest.nodes if unique_id.startswith("sql_operation.")]:
+        del manifest.nodes[unique_id]
 
 
 @contextmanager

@@ -19,7 +19,7 @@ class Comparison:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.session = DbtSession(project.directory, project.directory, vars={"two_clocks_now": NOW})
-        _ = self.session.manifest  # parsed once
+        self.session._manifest = project.manifest()  # all tests ask one and the same project: it is parsed once
         project.warehouse.execute("create schema if not exists ods")
         project.warehouse.execute("create schema if not exists sync")
 
