@@ -9,22 +9,39 @@
 
 {# the same for any table that lives beside the ledger; `columns` maps names to kinds of ledger values #}
 {% macro ensure_table(relation, columns) %}
-  {% set state = graph.setdefault('two_clocks_ledger', {}).setdefault(invocation_id, {}).setdefault(relation.identifier, {}) %}
-  {% if not state.get('ready') %}
-    {% if not two_clocks._ledger_exists(relation) %}
-      {% do adapter.dispatch('make_table', 'two_clocks')(relation, two_clocks.create_table_sql(relation, columns), state) %}
-    {% endif %}
+  {% if not two_clocks._ledger_exists(relation) %}
+    {% set state = two_clocks._ledger_table_state(relation) %}
+    {% do adapter.dispatch('make_table', 'two_clocks')(relation, two_clocks.create_table_sql(relation, columns), state) %}
     {% do state.update({'ready': true}) %}
   {% endif %}
 {% endmacro %}
 
 
-{# asks the database, not dbt's cache: another thread or process may have made it a moment ago #}
-{% macro _ledger_exists(ledger) %}
+{# what this invocation knows of one table of the ledger #}
+{% macro _ledger_table_state(relation) %}
+  {{ return(graph.setdefault('two_clocks_ledger', {}).setdefault(invocation_id, {}).setdefault(relation.identifier, {})) }}
+{% endmacro %}
+
+
+{#-
+  Asks the database, not dbt's cache: another thread or process may have made the table a moment ago. Once it was seen it is
+  not asked for again in this invocation; `or_when_it_was_asked` also keeps a "no", for tables whose absence may be that old.
+-#}
+{% macro _ledger_exists(relation, or_when_it_was_asked=false) %}
+  {% set state = two_clocks._ledger_table_state(relation) %}
+  {% if not state.get('ready') and not (or_when_it_was_asked and state.get('absent')) %}
+    {% set found = two_clocks._ask_for_ledger_table(relation) %}
+    {% do state.update({'ready': found, 'absent': not found}) %}
+  {% endif %}
+  {{ return(state.get('ready', false)) }}
+{% endmacro %}
+
+
+{% macro _ask_for_ledger_table(relation) %}
   {% set sql %}
     select count(*) from information_schema.tables
-    where table_schema = {{ two_clocks.text_literal(ledger.schema) }} and table_name = {{ two_clocks.text_literal(ledger.identifier) }}
-    {%- if ledger.database %} and table_catalog = {{ two_clocks.text_literal(ledger.database) }}{% endif %}
+    where table_schema = {{ two_clocks.text_literal(relation.schema) }} and table_name = {{ two_clocks.text_literal(relation.identifier) }}
+    {%- if relation.database %} and table_catalog = {{ two_clocks.text_literal(relation.database) }}{% endif %}
   {% endset %}
   {{ return(two_clocks._one_value(sql) > 0) }}
 {% endmacro %}

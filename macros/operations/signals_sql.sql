@@ -22,8 +22,8 @@
     {%- for one in scope if name not in one.skip and (name != 'lag' or one.max_lag is not none) -%}{%- do asked.append(one) -%}{%- endfor -%}
     {%- if asked -%}
       {%- set extra = {'silence': 'found.window_', 'gaps': "'[' || found.gap_from || ', ' || found.gap_to || ']'"}.get(name, 'found.window_' if name in ['failures', 'went_back', 'lag', 'quarantined', 'ranges'] else 'cast(null as ' ~ text ~ ')') -%}
-      {#- a model that never ran is said to be so once -#}
-      {%- set once = " where found.signal <> 'never_ran' and found.signal not like 'not_%'" if name in ['headroom', 'gaps'] else '' -%}
+      {#- a model that never ran, and a range that is left out, are said to be so once -#}
+      {%- set once = " where found.signal not in ('never_ran', 'left_out') and found.signal not like 'not_%'" if name in ['headroom', 'gaps'] else '' -%}
       {%- do parts.append('select found.what_happened, found.where_, found.what_to_do, found.signal, found.model, found.stream, ' ~ extra ~ ' as window_ from (' ~ query(asked) ~ ') as found' ~ once) -%}
     {%- endif -%}
   {%- endfor -%}

@@ -14,6 +14,13 @@
 {% endmacro %}
 
 
+{#- How many rows of one stream of a model are in quarantine: one row with `held`. -#}
+{% macro held_rows_query(model_id, stream) %}
+  select count(*) as held from ({{ two_clocks.letters_sql([model_id]) }}) as letters
+  where coalesce(letters.stream, '') = {{ two_clocks.text_literal(stream) }}
+{% endmacro %}
+
+
 {% macro _no_letters_sql() %}
   select {% for name, kind in two_clocks.dead_letter_columns().items() %}cast(null as {{ two_clocks._ledger_type(kind) }}) as {{ name }}{{ ', ' if not loop.last }}{% endfor %}
   from (select 1 as one) as nothing

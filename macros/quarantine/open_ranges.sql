@@ -6,7 +6,7 @@
 
       config:
         meta:
-          two_clocks_poison: {after: 3, floor: '1 hour'}      # or: true
+          two_clocks_poison: {after: 3, floor: '1 hour'}      # the default is {after: 3, floor: 0}; false turns it off
 
   Halves are counted in watermarks, not in hours, so the search takes after + log2(watermarks in the window) + 1 runs.
   lower_value is outside the range (none: from the beginning), upper_value inside; both exact text.
@@ -25,14 +25,14 @@
 {% endmacro %}
 
 
-{# what the model declares, or none; refused like every other value #}
+{# what the model declares, or the default; none where it was turned off; refused like every other value #}
 {% macro _poison_request(cut) %}
   {% set said = (config.get('meta') or {}).get('two_clocks_poison') %}
-  {% if said is none or said is false %}{{ return(none) }}{% endif %}
+  {% if said is false %}{{ return(none) }}{% endif %}
   {% set place = 'two_clocks_poison of ' ~ model.name %}
-  {% set said = {} if said is true else said %}
+  {% set said = {} if said is none or said is true else said %}
   {% if said is not mapping %}
-    {% do two_clocks._refuse("meta " ~ place ~ " is " ~ two_clocks._shown(said) ~ "; write true, or a mapping with after and floor") %}
+    {% do two_clocks._refuse("meta " ~ place ~ " is " ~ two_clocks._shown(said) ~ "; write false, or a mapping with after and floor") %}
   {% endif %}
   {% do two_clocks._only_known(said, ['after', 'floor'], 'meta ' ~ place) %}
   {% set after = two_clocks._read_whole_number({'value': said.get('after', 3), 'name': 'after in meta ' ~ place}) %}
@@ -45,6 +45,12 @@
 {% endmacro %}
 
 
+{# only this model's own failures open its ranges, so what was true when this invocation first asked is true enough #}
+{% macro _open_ranges_exist() %}
+  {{ return(two_clocks._ledger_exists(two_clocks.open_ranges_relation(), or_when_it_was_asked=true)) }}
+{% endmacro %}
+
+
 {#- Cuts a window to what the open ranges leave of it: half of the one that is searched, and never what is pinned. -#}
 {% macro _mind_open_ranges(cut) %}
   {% if cut.status == 'skipped' %}{{ return(none) }}{% endif %}
@@ -54,8 +60,11 @@
   {#- these read the whole of what they were asked for; if that succeeds, the ranges in it are closed -#}
   {% set reads_all = cut.kind in ['backfill', 'full_refresh'] or two_clocks._retries_ranges() %}
   {% do cut.update({'reads_ranges': reads_all}) %}
-  {% if reads_all %}{% do two_clocks.prepare_safe_cast() %}{% endif %}{# closing compares text with the window #}
-  {% if reads_all or not two_clocks._ledger_exists(two_clocks.open_ranges_relation()) %}{{ return(none) }}{% endif %}
+  {% if not two_clocks._open_ranges_exist() %}{{ return(none) }}{% endif %}
+  {% if reads_all %}
+    {% do two_clocks.prepare_safe_cast() %}{# closing compares text with the window #}
+    {{ return(none) }}
+  {% endif %}
 
   {% set left_out = [] %}
   {% for range in run_query(two_clocks.ranges_of_sql(cut)).rows %}
@@ -137,16 +146,19 @@
 
 {#- After a success, in its transaction: what was searched is narrowed from below, what was read whole is closed. -#}
 {% macro _settle_open_ranges(cut) %}
-  {% if not cut.get('poison') or not two_clocks._ledger_exists(two_clocks.open_ranges_relation()) %}{{ return(none) }}{% endif %}
+  {% if not cut.get('poison') or not two_clocks._open_ranges_exist() %}{{ return(none) }}{% endif %}
   {% if cut.probe %}
     {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, [cut.probe.range_id], {'lower_value': two_clocks.text_literal(cut.probe.middle_value)})) %}
   {% endif %}
-  {% if cut.pins %}{% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, cut.pins, {'state': "'pinned'"})) %}{% endif %}
+  {% if cut.pins %}{% do two_clocks._in_transaction(two_clocks.pin_ranges_sql(cut)) %}{% endif %}
   {% if cut.emptied %}
     {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, cut.emptied, {'state': "'closed'", 'reason': "'no row lies in it any more'"})) %}
   {% endif %}
   {% if cut.reads_ranges and cut.to %}{% do two_clocks._in_transaction(two_clocks.close_ranges_sql(cut)) %}{% endif %}
 {% endmacro %}
+
+
+{% macro pin_ranges_sql(cut) %}{{ return(two_clocks.change_ranges_sql(cut, cut.pins, {'state': "'pinned'"})) }}{% endmacro %}
 
 
 {% macro change_ranges_sql(cut, ids, changes) %}
@@ -178,9 +190,13 @@
   {% if cut.probe %}
     {{ return([two_clocks.change_ranges_sql(cut, [cut.probe.range_id], {'upper_value': two_clocks.text_literal(cut.probe.middle_value), 'failures': 'failures + 1', 'message': text})]) }}
   {% endif %}
-  {% do two_clocks.ensure_table(two_clocks.open_ranges_relation(), two_clocks.open_range_columns()) %}
-  {% if two_clocks._one_value(two_clocks.failures_in_a_row_sql(cut)) | int + 1 < cut.poison.after %}{{ return([]) }}{% endif %}
-  {{ return([two_clocks.open_range_sql(cut, text)]) }}
+  {#- what failed although a range that was found is left out is another poison: that one's search is over -#}
+  {% set statements = [two_clocks.pin_ranges_sql(cut)] if cut.pins else [] %}
+  {% if two_clocks._one_value(two_clocks.failures_in_a_row_sql(cut)) | int + 1 >= cut.poison.after %}
+    {% do two_clocks.ensure_table(two_clocks.open_ranges_relation(), two_clocks.open_range_columns()) %}
+    {% do statements.append(two_clocks.open_range_sql(cut, text)) %}
+  {% endif %}
+  {{ return(statements) }}
 {% endmacro %}
 
 
@@ -261,6 +277,8 @@ select
   'open_range' as signal,
   ranges.model,
   ranges.stream,
-  ranges.range_ as window_
+  ranges.range_ as window_,
+  ranges.lower_value,
+  ranges.upper_value
 from ranges
 {% endmacro %}

@@ -56,22 +56,31 @@
   {%- set source_mark = 'coalesce(lost.source_watermark_utc, lost.source_watermark)' -%}
   {%- set target_mark = "coalesce(lost.target_watermark_utc, lost.target_watermark, 'no watermark')" -%}
   {%- set key = shown | join(" || ', ' || ") -%}
+  {%- set letters = two_clocks._fates_sql() if pair['keys'] | length == 1 else none -%}
   select
     case lost.what
       when 'missing' then 'the source row ' || {{ key }} || ', last changed ' || {{ source_mark }} || ', is missing'
       when 'stale' then 'the row ' || {{ key }} || ' is there in an older version: ' || {{ target_mark }} || ', while the source shows ' || {{ source_mark }}
       when 'differs' then 'the row ' || {{ key }} || ' has the watermark of the source, ' || {{ source_mark }} || ', but other values'
       else 'the row ' || {{ key }} || ', last changed ' || {{ target_mark }} || ', is gone from the source'
-    end as what_happened,
+    end {%- if letters %} || coalesce('; ' || letters.fate, ''){% endif %} as what_happened,
     cast({{ two_clocks.text_literal(place ~ ', source ' ~ two_clocks._plain_name(source_relation | string)) }} as {{ text }}) as where_,
-    case lost.what
-      when 'orphaned' then 'decide whether the source deleted it or lost it; nothing is deleted unasked'
+    case
+      when lost.what = 'orphaned' then 'decide whether the source deleted it or lost it; nothing is deleted unasked'
+      {%- if letters %}
+      when letters.fate is not null then 'mend it at the source, and the next run that reads it delivers it; two-clocks quarantine list shows it'
+      {%- endif %}
       else 'deliver it with two-clocks repair or a backfill over its watermark; then see with two-clocks lookback whether the look-back is long enough'
     end as what_to_do,
     lost.*
   from (
     {{ two_clocks.compare_keys_sql(pair, buckets) }}
   ) as lost
+  {%- if letters %}
+  left join (
+    {{ letters }}
+  ) as letters on lost.what <> 'orphaned' and lost.key_1 = letters.key
+  {%- endif %}
   {%- if not orphans %}
   where lost.what <> 'orphaned'
   {%- endif %}
@@ -87,4 +96,13 @@
     {% for name in ['source_watermark', 'target_watermark', 'source_watermark_utc', 'target_watermark_utc'] %}cast(null as {{ text }}) as {{ name }}{{ ', ' if not loop.last }}{% endfor %}
   from (select 1 as one) as nothing
   where 1 = 0
+{% endmacro %}
+
+
+{#- Why a row is known not to be delivered: it is in quarantine, or was let go of by a person. None where no letter was ever written. -#}
+{% macro _fates_sql() %}
+  {%- set node = two_clocks._tested_model() -%}
+  {%- if node is none or not execute or not two_clocks._ledger_exists(two_clocks.dead_letters_relation(), or_when_it_was_asked=true) -%}{{ return(none) }}{%- endif -%}
+  {{ return("select letters.key, max(case when letters.released_at is null then 'it is in quarantine by the rule ' || letters.rule else 'a person let it go from quarantine' end) as fate from "
+      ~ two_clocks.dead_letters_relation() ~ ' as letters where (' ~ two_clocks._letters_of_models([node.unique_id]) ~ ") and (letters.released_at is null or letters.released_by = 'person') group by letters.key") }}
 {% endmacro %}

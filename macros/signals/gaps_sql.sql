@@ -1,7 +1,8 @@
 {#-
-  Gaps: ranges between two windows in a row that no window ever read.
+  Gaps: ranges between two windows in a row that no window ever read, and ranges that windows leave out because nothing in them can be read.
 
-  Takes `scope` (see _scope.sql) and, in a test, the tested relation, which must hold a row. Returns SQL, one row per gap; `signal` is gap or never_ran.
+  Takes `scope` (see _scope.sql) and, in a test, the tested relation, which must hold a row. Returns SQL, one row per gap; `signal` is gap,
+  left_out (an open range; see ../quarantine/open_ranges.sql) or never_ran.
   A window without a lower end (a first build, a full refresh, an emptied target) reads everything below its upper end, so only windows
   since the last one of that kind count. A later window or a backfill that reads the range closes it.
 -#}
@@ -77,6 +78,22 @@ findings as (
     edges.window_from_value as gap_to
   from edges
   where edges.edge_rank = 1
+  {%- if two_clocks._open_ranges_exist() %}
+
+  union all
+  select
+    'left_out' as signal,
+    open_.model,
+    open_.stream,
+    open_.what_happened,
+    open_.where_,
+    open_.what_to_do,
+    open_.lower_value as gap_from,
+    open_.upper_value as gap_to
+  from ({{ two_clocks.range_signals_sql(scope) }}) as open_
+  where not exists (select 1 from expected_streams as listed where listed.model = open_.model)
+    or exists (select 1 from expected_streams as listed where listed.model = open_.model and listed.stream_name = coalesce(open_.stream, ''))
+  {%- endif %}
 )
 select what_happened, where_, what_to_do, signal, model, stream, gap_from, gap_to
 from findings

@@ -31,6 +31,7 @@ NOT_COMPARED = {
     "null_watermark": "with a NULL watermark",
     "future": "dated in the future",
     "null_key": "with a NULL in their key",
+    "in_quarantine": "in quarantine",
 }
 
 

@@ -20,6 +20,7 @@ LISTED_BUCKETS = 4096
 
 BEYOND_LOOKBACK = "late beyond the look-back"
 NO_WINDOW = "in no window"
+LEFT_OUT = "in a range that windows leave out because nothing in it could be read"
 WITHIN_REACH = "within the look-back: the next run reads it"
 GONE = "gone from the source"
 
@@ -81,6 +82,7 @@ class Reconciliation:
     differences: Sequence[Difference]
     windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # those named by differences
     uneligible: Mapping[str, Any] = field(default_factory=dict)
+    in_quarantine: int = 0  # rows that the model's own SQL leaves out, by its rules
 
     @property
     def is_equal(self) -> bool:
@@ -141,7 +143,13 @@ class Reconciliation:
         )
         if self.uneligible:
             unmarked, future = int(self.uneligible["unmarked"]), int(self.uneligible["future"])
-        return {"later_than_compared": later, "null_watermark": unmarked, "future": future, "null_key": keyless}
+        return {
+            "later_than_compared": later,
+            "null_watermark": unmarked,
+            "future": future,
+            "null_key": keyless,
+            "in_quarantine": self.in_quarantine,
+        }
 
     def by_window(self) -> list[tuple[str, Mapping[str, Any], list[Difference]]]:
         """(reason, the last window that held these watermarks or an empty mapping, the differences), in order of time."""
@@ -228,7 +236,9 @@ def reconcile(session: DbtSession, pair: Pair) -> Reconciliation:
         differences = [_difference(row, len(pair.unique_key)) for row in _step(session, "keys", looked_at)]
     found = Reconciliation(pair, clocks, arguments, totals, differing, differences)
     if pair.window and "source" not in _overridden(pair):
-        found = replace(found, uneligible=_uneligible(session, pair.window))
+        found = replace(
+            found, uneligible=_uneligible(session, pair.window), in_quarantine=_in_quarantine(session, pair)
+        )
     return explain(session, found)
 
 
@@ -272,6 +282,11 @@ def _uneligible(session: DbtSession, window: Window) -> dict[str, Any]:
     return ask(session, "{{ two_clocks.uneligible_query() }}", {"two_clocks_uneligible": arguments})[0]
 
 
+def _in_quarantine(session: DbtSession, pair: Pair) -> int:
+    question = "{{ two_clocks.held_rows_query(" + repr(pair.model.unique_id) + ", " + repr(pair.window.stream) + ") }}"
+    return int(ask(session, question)[0]["held"])
+
+
 def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
     """Adds to every difference what the ledger knows: which window read its watermark last, if any did."""
     pair = found.pair
@@ -300,18 +315,38 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
                 last_window[place] = window
                 unexplained -= 1
 
+    left_out = _open_ranges(session, pair)
     explained = []
     for place, difference in enumerate(found.differences):
         window = last_window.get(place)
+        mark = None if difference.what == "orphaned" else _mark(difference, is_id)
+        own = None if mark is None else _in_order(difference.source_watermark)
         if difference.what == "orphaned":
             reason = GONE
-        elif reach is not None and _mark(difference, is_id) >= (int(reach) if is_id else reach):
+        elif any((lower is None or lower < own) and own <= upper for lower, upper in left_out):
+            reason = LEFT_OUT
+        elif reach is not None and mark >= (int(reach) if is_id else reach):
             reason = WITHIN_REACH
         else:
             reason = BEYOND_LOOKBACK if window else NO_WINDOW
         explained.append(replace(difference, reason=reason, window_id=window["window_id"] if window else None))
     named = {window["window_id"]: window for window in last_window.values()}
     return replace(found, differences=explained, windows=named)
+
+
+def _open_ranges(session: DbtSession, pair: Pair) -> list[tuple[Any, Any]]:
+    """(lower, upper] of every range that windows of this stream leave out."""
+    rows = ask(session, "{{ two_clocks.open_ranges_sql([" + repr(pair.model.unique_id) + "]) }}")
+    return [
+        (None if row["lower_value"] is None else _in_order(row["lower_value"]), _in_order(row["upper_value"]))
+        for row in rows
+        if (row["stream"] or "") == pair.window.stream
+    ]
+
+
+def _in_order(exact: str) -> Any:
+    """An exact watermark of one type as something that sorts as it does."""
+    return int(exact) if exact.lstrip("-").isdigit() else tidy(exact.removesuffix("+00"))
 
 
 def _mark(difference: Difference, is_id: bool) -> Any:

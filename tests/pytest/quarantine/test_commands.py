@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from quarantine.conftest import Guarded, at
@@ -86,6 +87,38 @@ def test_a_row_let_go_by_hand_comes_back_only_when_it_changes(guarded: Guarded) 
     guarded.repair(1, grade="worse")
     guarded.project.run(now=NOON)
     assert ("1", "grade_is_a_number") in guarded.letters()
+
+
+def test_what_is_in_quarantine_is_named_where_it_looks_like_a_loss(guarded: Guarded) -> None:
+    test = {"source_relation": "source('ods', 'feed')", "unique_key": "id", "watermark": "changed_at"}
+    guarded.declare()
+    declared = yaml.safe_load((guarded.project.directory / "models/sync/sink.yml").read_text())
+    declared["models"][0]["data_tests"] = [{"two_clocks.nothing_lost": {"arguments": test}}]
+    guarded.project.write("models/sync/sink.yml", yaml.safe_dump(declared))
+    guarded.feed((1, "n/a", at(1)), (2, "5", at(2)), (3, "n/a", at(3)))
+    guarded.feed((4, "5", at(4)))
+    guarded.project.run(now=NEXT_DAY)
+    guarded.warehouse.execute("delete from sync.sink where id = 2")
+
+    reconciled = two_clocks(guarded, "reconcile", "--select", "sink", "--json", now=NEXT_DAY)
+    (found,) = json.loads(reconciled.stdout)["comparisons"]
+    assert [row["key"]["id"] for row in found["keys"]] == ["2"], "its rules keep 1 and 3 out of the model's own SQL"
+    assert found["not_compared"]["in_quarantine"] == 2
+    said = two_clocks(guarded, "reconcile", "--select", "sink", now=NEXT_DAY).stderr
+    assert "Not compared: 2 rows of the source in quarantine." in said
+
+    # the test compares with the source itself
+    guarded.project.attempt("--store-failures", command="test", now=NEXT_DAY)
+    (table,) = guarded.warehouse.query(
+        "select table_schema as s, table_name as t from information_schema.tables where table_name like '%nothing_lost%'"
+    )
+    rows = guarded.warehouse.query(
+        f'select key_1, what_happened, what_to_do from {table["s"]}."{table["t"]}" order by key_1'
+    )
+    told = {row["key_1"]: (row["what_happened"], row["what_to_do"]) for row in rows}
+    assert told["1"][0].endswith("is missing; it is in quarantine by the rule grade_is_a_number")
+    assert told["1"][1].startswith("mend it at the source")
+    assert told["2"][0].endswith("is missing") and "two-clocks repair" in told["2"][1]
 
 
 @pytest.mark.parametrize("command", ["list", "retry", "release"])

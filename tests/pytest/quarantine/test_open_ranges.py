@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -9,12 +10,14 @@ import yaml
 
 from quarantine.conftest import Guarded, at
 from quarantine.test_commands import two_clocks
+from two_clocks.recovery.reconciling import LEFT_OUT
 
 NEXT_DAY = "2024-06-04T12:00:00Z"
 
 
 def declare(guarded: Guarded, **poison: object) -> None:
-    content = {"models": [{"name": "sink", "config": {"meta": {"two_clocks_poison": poison or True}}}]}
+    settings = {"meta": {"two_clocks_poison": poison or True}}
+    content = {"models": [{"name": "sink", "config": settings, "data_tests": ["two_clocks.windows_contiguous"]}]}
     guarded.project.write("models/sync/sink.yml", yaml.safe_dump(content))
 
 
@@ -59,6 +62,12 @@ def test_C56_poison_inside_the_model_is_pinned_and_all_other_rows_are_delivered(
         and "ERROR open_range  model sink, range (2024-06-03 00:04:00, 2024-06-03 00:05:00]" in check.stderr
     ), check.output
     assert "poison" in check.stderr and runs > 2
+    contiguous = guarded.project.attempt(command="test", now=NEXT_DAY)
+    assert not contiguous.result.success and "which windows leave out" in contiguous.text, contiguous.text
+    (found,) = json.loads(two_clocks(guarded, "reconcile", "--select", "sink", "--json", now=NEXT_DAY).stdout)[
+        "comparisons"
+    ]
+    assert [(row["key"]["id"], row["reason"]) for row in found["keys"]] == [("5", LEFT_OUT)]
 
     # rows that come later pass it by, and once it is mended a retry closes it
     guarded.feed((99, "7", at(99)))
@@ -69,6 +78,37 @@ def test_C56_poison_inside_the_model_is_pinned_and_all_other_rows_are_delivered(
     assert retried.exit_code == 0, retried.output
     assert 5 in guarded.project.ids() and ranges(guarded)[-1][0] == "closed"
     assert "open_range" not in two_clocks(guarded, "check", now=NEXT_DAY).stderr
+    assert guarded.project.attempt(command="test", now=NEXT_DAY).result.success
+
+
+def test_two_poisons_are_found_one_after_the_other_by_the_default(guarded: Guarded) -> None:
+    for key in range(1, 9):
+        guarded.feed((key, "poison" if key in (3, 6) else "7", at(key)))
+    for _ in range(
+        2 * (3 + 3 + 1)
+    ):  # a search each: three failures, log2(8) halves, and the run that delivers the rest
+        guarded.project.attempt(now=NEXT_DAY)
+    assert guarded.project.ids() == [1, 2, 4, 5, 7, 8]
+    assert [(state, upper[:16]) for state, _, upper, _ in ranges(guarded)] == [
+        ("pinned", at(3)[:16]),
+        ("pinned", at(6)[:16]),
+    ]
+    for key in (3, 6):
+        guarded.repair(key)
+    assert two_clocks(guarded, "quarantine", "retry", "--select", "sink", now=NEXT_DAY).exit_code == 0
+    assert guarded.project.ids() == list(range(1, 9))
+    assert {state for state, *_ in ranges(guarded)} == {"closed"}
+
+
+def test_the_search_can_be_turned_off(guarded: Guarded) -> None:
+    guarded.project.write(
+        "models/sync/sink.yml",
+        yaml.safe_dump({"models": [{"name": "sink", "config": {"meta": {"two_clocks_poison": False}}}]}),
+    )
+    guarded.feed((1, "poison", at(1)), (2, "7", at(2)))
+    for _ in range(5):
+        assert not guarded.project.attempt(now=NEXT_DAY).result.success
+    assert not guarded.warehouse.has_table("sync.two_clocks_open_ranges")
 
 
 def test_a_range_can_be_written_off_with_a_reason_and_stays_left_out(guarded: Guarded) -> None:
