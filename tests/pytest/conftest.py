@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dbt_common.tests import enable_test_caching
 from support.engines import DuckdbWarehouse, PostgresDatabase, PostgresWarehouse, Warehouse
+from support.parsed_once import share_parses
 from support.project import FEED, SINK, Project
+
+share_parses()
+enable_test_caching()  # dbt's own, for its tests: each macro's Jinja is parsed once in a session
 
 ENGINES = ("duckdb", "postgres")
 

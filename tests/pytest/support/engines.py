@@ -27,6 +27,11 @@ class Warehouse:
     def after_dbt(self) -> None:
         """What the end of dbt's process would do; here, many dbt commands share one process."""
 
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Several questions in a row, of a database that nothing else writes meanwhile."""
+        yield
+
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         raise NotImplementedError
 
@@ -88,6 +93,7 @@ class DuckdbWarehouse(Warehouse):
             "schema": TARGET_SCHEMA,
             "threads": 4,
         }
+        self._kept: duckdb.DuckDBPyConnection | None = None
 
     def after_dbt(self) -> None:
         with DuckDBConnectionManager._LOCK:
@@ -96,7 +102,19 @@ class DuckdbWarehouse(Warehouse):
                 DuckDBConnectionManager._ENV = None
 
     @contextmanager
+    def one_look(self) -> Iterator[None]:
+        # to open a file costs more than to ask it
+        with self.connection() as self._kept:
+            try:
+                yield
+            finally:
+                self._kept = None
+
+    @contextmanager
     def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        if self._kept is not None:
+            yield self._kept
+            return
         with duckdb.connect(str(self.path)) as connection:
             connection.execute("set TimeZone = 'UTC'")
             yield connection

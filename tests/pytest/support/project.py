@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt_common.behavior_flags import BehaviorFlagRendered
 
 from support.engines import SOURCE_SCHEMA, TARGET_SCHEMA, Warehouse
+from support.parsed_once import digest_of
 
 REPOSITORY = Path(__file__).absolute().parents[3]
 LEDGER = "two_clocks_window_ledger"
@@ -217,12 +217,7 @@ class Project:
 
     def manifest(self) -> Any:
         """The parsed project. Projects with the same files share it: parsing costs more than running."""
-        digest = hashlib.sha256(f"{self.warehouse.engine} {self.warehouse.profile['schema']}".encode())
-        for file in sorted(self.directory.rglob("*")):
-            place = file.relative_to(self.directory)
-            if file.suffix in (".sql", ".yml", ".csv") and file.name != "profiles.yml" and place.parts[0] != "target":
-                digest.update(str(place).encode() + file.read_bytes())
-        key = digest.hexdigest()
+        key = f"{self.warehouse.engine} {self.warehouse.profile['schema']} {digest_of(self.directory)}"
         if key not in self._manifests:
             run = self.dbt("parse", manifest=False)
             assert run.result.success, run.errors()
