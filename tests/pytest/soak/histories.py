@@ -1,0 +1,280 @@
+"""Any history of a source and of its syncs, as a machine that Hypothesis plays and, where it fails, shortens.
+
+After each history the independent judge (judge.py) looks at the sink and at what the project's own tests say: each row is delivered in
+its newest visible version, or named. A history that breaks that is told as a timeline.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from soak.feed import LOADS, Feed
+from soak.judge import Judge, Row, lost_keys, newest
+from soak.lab import BEGIN, LOOKBACK, Lab, Seen
+
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+# how long before the wall clock a writer says that it changed a row: ties, late rows, clocks that are fast, and none
+AGES = [
+    0 * MINUTE,
+    MINUTE,
+    30 * MINUTE,
+    5 * HOUR,
+    LOOKBACK,
+    7 * HOUR,
+    30 * HOUR,
+    3 * DAY,
+    -5 * MINUTE,
+    -3 * HOUR,
+    -2 * DAY,
+    None,
+]
+PAUSES = [0 * MINUTE, MINUTE, HOUR, 6 * HOUR, DAY, 4 * DAY]
+LOOKBACKS = [None, timedelta(0), HOUR, 2 * DAY]
+
+changes = st.lists(st.tuples(st.integers(1, 6), st.sampled_from(AGES)), max_size=5)
+pauses = st.sampled_from(PAUSES)
+
+
+class History(RuleBasedStateMachine):
+    """One source, one sink, one wall clock."""
+
+    lab: ClassVar[Lab]
+    tally: ClassVar[Tally]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = BEGIN + 9 * HOUR
+        self.feed, self.judge = Feed(), Judge()
+        self.timeline: list[str] = []
+        self.copies: list[str] = []
+        self.lab.clear()
+        self.there = Seen()
+        self.tally.began()
+
+    # ---- the source ----
+
+    @initialize(rows=changes, pause=pauses)
+    def begins(self, rows: list[tuple[int, timedelta | None]], pause: timedelta) -> None:
+        self.people_change(rows)
+        self.load_shows("everything", False, False)
+        self.run_sync(pause, None)
+
+    @rule(rows=changes)
+    def people_change(self, rows: list[tuple[int, timedelta | None]]) -> None:
+        made = [self.feed.change(key, None if age is None else self.now - age) for key, age in rows]
+        if made:
+            self.tell("changed: " + told(made))
+
+    @rule(which=st.sampled_from(sorted(LOADS)), again=st.booleans(), one_row_per_key=st.booleans())
+    def load_shows(self, which: str, again: bool, one_row_per_key: bool) -> None:
+        brought = self.feed.load(which, again, one_row_per_key)
+        self.source_is_as_loaded()
+        self.tell(f"load of {which}{', one row per key' if one_row_per_key else ''}: {told(brought)}")
+
+    @rule(rows=changes, which=st.sampled_from(sorted(LOADS)), pause=pauses)
+    def day_passes(self, rows: list[tuple[int, timedelta | None]], which: str, pause: timedelta) -> None:
+        """What most days are like: some changes, a load, a run."""
+        self.people_change(rows)
+        self.load_shows(which, False, False)
+        self.run_sync(pause, None)
+
+    @rule(key=st.integers(1, 6))
+    def row_is_deleted(self, key: int) -> None:
+        self.feed.delete(key)
+        self.source_is_as_loaded()
+        self.tell(f"row {key} is deleted")
+
+    @rule(loads_ago=st.integers(1, 3))
+    def source_is_restored(self, loads_ago: int) -> None:
+        self.feed.restore(loads_ago)
+        self.source_is_as_loaded()
+        self.tell(f"the source is put back by {loads_ago} loads: {told(self.feed.visible)}")
+
+    def source_is_as_loaded(self) -> None:
+        self.lab.show(self.feed)
+        self.judge.source_shows(self.feed.visible)
+
+    # ---- the syncs ----
+
+    @rule(pause=pauses, lookback=st.sampled_from(LOOKBACKS))
+    def run_sync(self, pause: timedelta, lookback: timedelta | None) -> None:
+        self.sync(pause, lookback)
+
+    @rule(pause=pauses)
+    def nothing_runs(self, pause: timedelta) -> None:
+        self.now += pause
+
+    @rule(
+        pause=pauses,
+        where=st.sampled_from(["early", "late"]),
+        full_refresh=st.booleans(),
+        times=st.sampled_from([1, 1, 3]),
+    )
+    def run_fails(self, pause: timedelta, where: str, full_refresh: bool, times: int) -> None:
+        """A run breaks, and its orchestrator tries again: nothing of it may stay."""
+        self.now += pause
+        before = self.there
+        for _ in range(times):
+            arguments = ["--full-refresh"] if full_refresh else []
+            run = self.lab.run(self.now, *arguments, is_first=before.sink is None, variables={"fails": where})
+            assert not run.result.success
+        self.there = self.lab.look()
+        self.must(self.there.sink == before.sink, "a run that failed left something behind")
+        failed = self.there.windows[len(before.windows) :]
+        self.must(
+            [window["status"] for window in failed] == ["failed"] * times, f"the ledger does not say so: {failed}"
+        )
+        self.tell(f"{times} runs{' with --full-refresh' if full_refresh else ''} fail ({where})")
+
+    @rule(pause=pauses, may_shrink=st.booleans())
+    def full_refresh(self, pause: timedelta, may_shrink: bool) -> None:
+        self.now += pause
+        before = self.there.sink
+        variables = {"two_clocks_max_shrink": 1} if may_shrink else {}
+        run = self.lab.run(self.now, "--full-refresh", is_first=True, variables=variables)
+        outcome = run.statuses().get("sink")
+        self.there = self.lab.look()
+        self.tell(f"full refresh: {outcome}")
+        if outcome == "success":
+            self.judge.rebuilt(self.feed.visible, self.now)
+        else:
+            self.must("would go" in run.errors(), f"the full refresh failed: {run.errors()}")
+            self.must(self.there.sink == before, "a full refresh that was refused replaced something")
+
+    @rule(first=st.sampled_from(AGES[:8]), length=st.sampled_from(PAUSES))
+    def backfill(self, first: timedelta, length: timedelta) -> None:
+        low = self.now - first
+        high = low + length
+        before = self.there.sink
+        given = {"two_clocks_backfill_from": low.isoformat(), "two_clocks_backfill_to": high.isoformat()}
+        run = self.lab.run(self.now, models=["sink"], variables=given)
+        self.there = self.lab.look()
+        self.tell(f"backfill {low} to {high}: {run.statuses().get('sink')}")
+        if run.result.success:
+            self.judge.backfilled(self.feed.visible, before or [], self.now, low, high)
+            self.must(furthest(self.there.sink, self.now) == furthest(before, self.now), "a backfill moved T")
+        else:
+            self.must("hole" in run.errors(), f"the backfill failed: {run.errors()}")
+            self.must(self.there.sink == before, "a backfill that was refused wrote something")
+
+    @rule()
+    def sink_is_backed_up(self) -> None:
+        self.copies = self.lab.models if self.there.sink is not None else []
+        for model in self.copies:
+            self.lab.put_back(model, copy=None, keep_as=f"copy_of_{model}")
+        self.tell("the sink is backed up")
+
+    @precondition(lambda self: self.copies)
+    @rule()
+    def sink_is_restored(self) -> None:
+        for model in self.copies:
+            self.lab.put_back(model, copy=f"copy_of_{model}")
+        self.there = self.lab.look()
+        self.judge.restored(self.there.sink or [])
+        self.tell(f"the sink is put back: {told(self.there.sink or [])}")
+
+    def sync(self, pause: timedelta, lookback: timedelta | None) -> None:
+        self.now += pause
+        before = self.there
+        options = {} if lookback is None else {"lookback": f"{int(lookback.total_seconds())} seconds"}
+        run = self.lab.run(self.now, is_first=before.sink is None, **options)
+        self.tell(f"run{'' if lookback is None else f' with a look-back of {lookback}'}: {run.statuses().get('sink')}")
+        self.must(run.statuses().get("sink") == "success", f"the run failed: {run.errors()}")
+        self.there = self.lab.look()
+        new = self.there.windows[len(before.windows) :]
+        self.must([window["status"] for window in new] == ["succeeded"], f"the run is not in the ledger: {new}")
+        inserted = len(self.there.sink or []) - len(before.sink or [])
+        self.must(new[0]["rows_inserted"] == inserted, f"{inserted} inserted, and the ledger has {new}")
+        self.tally.ran(run.statuses())
+        # while a range is searched for poison, less is read, and windows_contiguous says so
+        if not before.leaves_out:
+            self.judge.ran(self.feed.visible, before.sink or [], self.now, LOOKBACK if lookback is None else lookback)
+
+    # ---- the end ----
+
+    def teardown(self) -> None:
+        """One last run, and then everything is there or named."""
+        self.sync(MINUTE, None)
+        sink = self.there.sink or []
+        named = self.lab.signals(self.now)
+        complaints = self.judge.complaints(self.feed.visible, sink, self.now, named)
+        self.must(not complaints, "; ".join(complaints))
+        self.tally.ended(self)
+
+    def tell(self, event: str) -> None:
+        self.timeline.append(f"{self.now:%a %d %H:%M}  {event}")
+
+    def must(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise AssertionError(
+                "\n".join(
+                    [
+                        otherwise,
+                        *self.timeline,
+                        f"source: {told(self.feed.visible)}",
+                        f"sink: {told(self.there.sink or [])}",
+                    ]
+                )
+            )
+
+
+class Tally:
+    """What was played, and what each way to sync lost in it."""
+
+    def __init__(self) -> None:
+        self.histories = self.runs = self.rows = self.named = 0
+        self.lost: Counter[str] = Counter()
+        self.lossy: Counter[str] = Counter()
+        self.doubled: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self._last: dict[str, str] = {}
+
+    def began(self) -> None:
+        self._last = {}
+
+    def ran(self, statuses: dict[str, str]) -> None:
+        self.runs += 1
+        self._last = statuses
+
+    def ended(self, history: History) -> None:
+        """Count what is lost at the end although dbt called the last run of it a success."""
+        self.histories += 1
+        visible, now = history.feed.visible, history.now
+        self.rows += len(newest(visible, now))
+        self.named += len(lost_keys(visible, history.there.sink or [], now))  # the judge saw each of them named
+        for model in history.lab.rivals:
+            if self._last.get(model) != "success":
+                self.refused[model] += 1
+                continue
+            sink = history.lab.stored(model) or []
+            lost = lost_keys(visible, sink, now)
+            self.lost[model] += len(lost)
+            self.lossy[model] += bool(lost)
+            self.doubled[model] += sum(count > 1 for count in Counter(row.id for row in sink).values())
+
+
+def machine(lab: Lab) -> type[History]:
+    """The machine on one lab, with a tally of its own."""
+    return type("History", (History,), {"lab": lab, "tally": Tally()})
+
+
+def told(rows: list[Row]) -> str:
+    return (
+        ", ".join(
+            f"{row.id} '{row.note}' of {row.at:%a %d %H:%M}" if row.at else f"{row.id} '{row.note}' of NULL"
+            for row in rows
+        )
+        or "no row"
+    )
+
+
+def furthest(rows: list[Row] | None, now: datetime) -> datetime | None:
+    return max((row.at for row in rows or [] if row.at and row.at <= now), default=None)
