@@ -54,5 +54,8 @@
 {# text as an SQL string literal, safe whatever it holds #}
 {% macro text_literal(text) %}{{ return(adapter.dispatch('text_literal', 'two_clocks')(text)) }}{% endmacro %}
 
+{# a name, as the database itself spells it, as an identifier: whatever stands in it, it stays one name #}
+{% macro quoted(name) %}{{ return(adapter.dispatch('quoted', 'two_clocks')(name)) }}{% endmacro %}
+
 {# the physical address of a row, for deleting one of two equal ones #}
 {% macro row_address() %}{{ return(adapter.dispatch('row_address', 'two_clocks')()) }}{% endmacro %}

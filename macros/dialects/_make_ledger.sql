@@ -7,7 +7,7 @@
 {% macro postgres__make_table(relation, create_sql, state) %}
   {% set lock = "select pg_advisory_xact_lock(hashtextextended(" ~ two_clocks.text_literal('two_clocks ' ~ relation) ~ ", 0))" %}
   {#- asked first: `create schema if not exists` needs the right to create one even where it exists -#}
-  {% set schema = '' if two_clocks._schema_exists(relation) else 'create schema if not exists ' ~ adapter.quote(relation.schema) ~ ';' %}
+  {% set schema = '' if two_clocks._schema_exists(relation) else 'create schema if not exists ' ~ two_clocks.quoted(relation.schema) ~ ';' %}
   {% do run_query(lock ~ ';' ~ schema ~ create_sql ~ '; commit' ~ ('' if model is defined and model.resource_type == 'operation' else '; begin')) %}
 {% endmacro %}
 

@@ -68,4 +68,10 @@
   {{ return("'" ~ dbt.escape_single_quotes(text) ~ "'") }}
 {% endmacro %}
 
+{# dbt puts the marks around a name and leaves those inside it as they are: a column called `a" from t; drop table x; --` would be run #}
+{% macro default__quoted(name) %}
+  {% set mark = adapter.quote('x')[0] %}
+  {{ return(adapter.quote(name | replace(mark, mark ~ mark))) }}
+{% endmacro %}
+
 {% macro default__row_address() %}{% do two_clocks._refuse(adapter.type() ~ ' has no address for a row') %}{% endmacro %}

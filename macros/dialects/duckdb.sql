@@ -16,7 +16,7 @@
 
 {# names are compared without regard to case, so quoting is always safe #}
 {% macro duckdb__column_sql(relation, name) %}
-  {{ return(name if name[0] == '"' else adapter.quote(name)) }}
+  {{ return(name if name[0] == '"' else two_clocks.quoted(name)) }}
 {% endmacro %}
 
 {% macro duckdb__exact_text(expression, kind) %}

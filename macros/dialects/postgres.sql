@@ -12,9 +12,9 @@
 {# PostgreSQL folds unquoted names to lower case: quoting a lower-case one changes nothing and saves reserved words #}
 {% macro postgres__column_sql(relation, name) %}
   {% if name[0] == '"' %}{{ return(name) }}{% endif %}
-  {% if name == name | lower %}{{ return(adapter.quote(name)) }}{% endif %}
+  {% if name == name | lower %}{{ return(two_clocks.quoted(name)) }}{% endif %}
   {% set column = two_clocks._find_column(two_clocks._columns_of_query(relation), name) %}
-  {{ return(adapter.quote(column.name) if column else name) }}
+  {{ return(two_clocks.quoted(column.name) if column else name) }}
 {% endmacro %}
 
 {% macro _columns_of_query(relation) %}

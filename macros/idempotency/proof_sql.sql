@@ -35,7 +35,7 @@
 {% macro proof_query() %}
   {% if not execute %}{{ return('select 1 as one') }}{% endif %}
   {% set proof = two_clocks._read_proof() %}
-  {{ return(two_clocks.proof_sql(proof.table, proof.kept, two_clocks._proof_keys(proof), adapter.get_columns_in_relation(proof.table))) }}
+  {{ return(two_clocks.proof_sql(proof.table, proof.kept, two_clocks._proof_keys(proof), two_clocks._with_quoted_names(adapter.get_columns_in_relation(proof.table)))) }}
 {% endmacro %}
 
 
@@ -43,12 +43,12 @@
 {% macro proof_columns_query() %}
   {% if not execute %}{{ return('select 1 as one') }}{% endif %}
   {% set proof = two_clocks._read_proof() %}
-  {{ return(two_clocks.proof_columns_sql(proof.table, proof.kept, two_clocks._proof_keys(proof), adapter.get_columns_in_relation(proof.table))) }}
+  {{ return(two_clocks.proof_columns_sql(proof.table, proof.kept, two_clocks._proof_keys(proof), two_clocks._with_quoted_names(adapter.get_columns_in_relation(proof.table)))) }}
 {% endmacro %}
 
 
 {% macro _proof_keys(proof) %}
-  {% set columns, keys = adapter.get_columns_in_relation(proof.table), [] %}
+  {% set columns, keys = two_clocks._with_quoted_names(adapter.get_columns_in_relation(proof.table)), [] %}
   {% for name in proof.unique_key %}
     {% set column = two_clocks._find_column(columns, name) %}
     {% if column is none %}

@@ -20,11 +20,7 @@
 {% endmacro %}
 
 
-{# an error as the ledger may keep it: one line of plain characters, no longer than needed, nothing that looks like a password #}
+{# an error as the ledger may keep it: one line of plain characters, no longer than needed, without a password #}
 {% macro _safe_message(message) %}
-  {% set re = modules.re %}
-  {% set text = re.sub('[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]+', ' ', message | string) %}
-  {% set text = re.sub('://[^/@\\s:]*:[^/@\\s]*@', '://***@', text) %}
-  {% set text = re.sub('(?i)((?:password|passwd|pwd|secret|token|api_?key)[a-z_]*)(\\s*[=:]\\s*)(\'[^\']*\'|"[^"]*"|[^\\s,;]+)', '\\1\\2***', text) %}
-  {{ return(re.sub(' +', ' ', text)[:2000] | trim) }}
+  {{ return(modules.re.sub(' +', ' ', two_clocks._without_secrets(two_clocks._harmless(message)))[:2000] | trim) }}
 {% endmacro %}

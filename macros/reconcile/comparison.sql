@@ -87,8 +87,8 @@
 {# a column of one side by its name, or an SQL expression as it is #}
 {% macro _field_sql(side, name, what) %}
   {% set column = two_clocks._find_column(side.columns, name | string) %}
-  {% if column is not none %}{{ return(adapter.quote(column.name)) }}{% endif %}
-  {% if modules.re.match('^([A-Za-z_][A-Za-z0-9_$]*|"[^"]+"|`[^`]+`)$', name | string | trim) %}
+  {% if column is not none %}{{ return(two_clocks.quoted(column.name)) }}{% endif %}
+  {% if modules.re.match('^([A-Za-z_][A-Za-z0-9_$]*|"([^"]|"")+"|`[^`]+`)$', name | string | trim) %}
     {% do two_clocks._refuse(what ~ " names " ~ two_clocks._shown(name) ~ ", which is no column of the " ~ side.name ~ " " ~ two_clocks._shown_relation(side.relation) ~ " (it has: " ~ (side.columns | map(attribute='name') | join(', ')) ~ ")"
         ~ ("; where the names differ, say so with source_columns={'" ~ (name | replace("'", "")) ~ "': 'its name in the source'}" if side.name == 'source' and what in ['unique_key', 'columns'] else "")) %}
   {% endif %}

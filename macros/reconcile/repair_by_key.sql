@@ -24,7 +24,7 @@
 
 {#- What the merge needs to know; refuses a column of the target that the source does not have. -#}
 {% macro _repair_plan(pair, names) %}
-  {% set columns = pair.target.typed_columns or pair.target.columns %}
+  {% set columns = two_clocks._with_quoted_names(pair.target.typed_columns or pair.target.columns) %}
   {% set sources, keys, unknown = [], [], [] %}
   {% for column in columns %}
     {% set wanted = namespace(name=column.name) %}
@@ -33,7 +33,7 @@
     {% endfor %}
     {% set found = two_clocks._find_column(pair.source.columns, wanted.name | string) %}
     {% if found is not none %}
-      {% do sources.append(adapter.quote(found.name) ~ ' as ' ~ column.quoted) %}
+      {% do sources.append(two_clocks.quoted(found.name) ~ ' as ' ~ column.quoted) %}
     {% elif wanted.name != column.name %}
       {% do sources.append('(' ~ wanted.name ~ ') as ' ~ column.quoted) %}
     {% else %}

@@ -14,7 +14,7 @@
     {% if column is none %}
       {% do two_clocks._refuse("unique_key of " ~ sink.name ~ " names " ~ two_clocks._shown(name) ~ ", which is no column of its table (it has: " ~ (columns | map(attribute='name') | join(', ')) ~ ")") %}
     {% endif %}
-    {% do keys.append(adapter.quote(column.name)) %}
+    {% do keys.append(two_clocks.quoted(column.name)) %}
   {% endfor %}
   {{ return(two_clocks.sink_check_sql(relation, keys)) }}
 {% endmacro %}

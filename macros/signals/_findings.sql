@@ -45,7 +45,7 @@
 {# data may hold control characters; a terminal must not obey them #}
 {% macro _finding_line(row) %}
   {% set line = row['where_'] ~ ': ' ~ row['what_happened'] ~ '. To do: ' ~ row['what_to_do'] ~ '.' %}
-  {{ return(modules.re.sub('[\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]', '?', line)) }}
+  {{ return(two_clocks._harmless(line)) }}
 {% endmacro %}
 
 

@@ -26,9 +26,9 @@
 {% endmacro %}
 
 
-{#- What the merge needs to know, with every name looked up in the target and quoted by the adapter. -#}
+{#- What the merge needs to know, with every name looked up in the target and quoted. -#}
 {% macro _merge_plan(arg_dict, book) %}
-  {% set columns = arg_dict.dest_columns %}
+  {% set columns = two_clocks._with_quoted_names(arg_dict.dest_columns) %}
   {% if not arg_dict.unique_key %}
     {% do two_clocks._refuse("model " ~ model.name ~ " has no unique_key, and a look-back without a key would store rows twice; declare unique_key in its config") %}
   {% endif %}
@@ -40,7 +40,7 @@
   {% if not book.target_watermark %}
     {% do two_clocks._refuse("model " ~ model.name ~ " uses newest_wins but no window, so nothing says which version of a row is newer; read its source through two_clocks.windowed()") %}
   {% endif %}
-  {% set updated = get_merge_update_columns(config.get('merge_update_columns'), config.get('merge_exclude_columns'), columns) %}
+  {% set updated = get_merge_update_columns(config.get('merge_update_columns'), config.get('merge_exclude_columns'), arg_dict.dest_columns) %}
   {% set update_columns = [] %}
   {% for name in updated %}
     {% set column = two_clocks._needed_column(columns, name, 'merge_update_columns') %}

@@ -20,7 +20,7 @@
     {% do two_clocks._refuse("newest_wins(" ~ two_clocks._shown(changes) ~ ") in " ~ model.name ~ " finds no window above it, so nothing says which version of a row is newer; read the source through two_clocks.windowed() first") %}
   {% endif %}
   {% set named_keys = [named_keys] if named_keys is string else named_keys %}
-  {% set target_columns = adapter.get_columns_in_relation(this) if is_incremental() else [] %}
+  {% set target_columns = two_clocks._with_quoted_names(adapter.get_columns_in_relation(this)) if is_incremental() else [] %}
   {% set keys = [] %}
   {% for name in named_keys %}
     {% set column = two_clocks._find_column(target_columns, name) %}
@@ -53,5 +53,5 @@
 {% macro _no_null_key(keys) %}
   {% set parts = [] %}
   {% for key in keys %}{% do parts.append(key ~ ' is null') %}{% endfor %}
-  {{ return("case when " ~ parts | join(' or ') ~ " then cast(concat('two_clocks: NULL in the unique_key of " ~ model.name ~ " ', coalesce(cast(" ~ keys[0] ~ " as " ~ dbt.type_string() ~ "), '')) as " ~ dbt.type_int() ~ ") else 0 end = 0") }}
+  {{ return("case when " ~ parts | join(' or ') ~ " then cast(concat(" ~ two_clocks.text_literal('two_clocks: NULL in the unique_key of ' ~ model.name ~ ' ') ~ ", coalesce(cast(" ~ keys[0] ~ " as " ~ dbt.type_string() ~ "), '')) as " ~ dbt.type_int() ~ ") else 0 end = 0") }}
 {% endmacro %}

@@ -41,7 +41,7 @@
   {% if kind != watermark.kind %}
     {% do two_clocks._refuse("the watermark of " ~ model.name ~ " is " ~ watermark.type ~ " in the source and " ~ column.dtype ~ " in the target; give windowed() an expression of the target's type, such as watermark='cast(" ~ request.watermark ~ " as " ~ column.dtype ~ ")' with target_watermark='" ~ request.target_watermark ~ "'") %}
   {% endif %}
-  {{ return({'relation': this | string, 'sql': adapter.quote(column.name), 'filter': request.target_filter}) }}
+  {{ return({'relation': this | string, 'sql': two_clocks.quoted(column.name), 'filter': request.target_filter}) }}
 {% endmacro %}
 
 

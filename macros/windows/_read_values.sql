@@ -114,6 +114,16 @@
 {% endmacro %}
 
 
+{#-
+  Text in one line that no terminal obeys and that reads as it is written. Names and values come from data: an escape sequence
+  in a column's name would colour, move or erase what a person sees, and a mark of direction would turn it around.
+-#}
+{% macro _harmless(text) %}
+  {% set one_line = modules.re.sub('[\\t\\r\\n]+', ' ', text | string) %}
+  {{ return(modules.re.sub('[\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e007f]', '?', one_line)) }}
+{% endmacro %}
+
+
 {# a value as it may stand in a message: quoted, short, without control characters #}
 {% macro _shown(value) %}
   {{ return("'" ~ modules.re.sub('[^ -~\\u00a0-\\u1fff]', '?', (value | string))[:80] ~ "'") }}

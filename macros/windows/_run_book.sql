@@ -18,5 +18,5 @@
 
 {# every refusal goes through here: one sentence, raised before anything is written #}
 {% macro _refuse(sentence) %}
-  {% do exceptions.raise_compiler_error('two_clocks: ' ~ sentence ~ '.') %}
+  {% do exceptions.raise_compiler_error('two_clocks: ' ~ two_clocks._harmless(sentence) ~ '.') %}
 {% endmacro %}

@@ -83,7 +83,9 @@
 {% macro _find_column(columns, name) %}
   {% set bare = name | trim %}
   {% if bare[0] in ['"', '`'] %}
+    {#- a mark inside a quoted name is written twice; dbt hands over names that it has quoted without doing so -#}
     {% set bare = bare[1:-1] %}
+    {% set bare = bare if bare in (columns | map(attribute='name')) else bare | replace('""', '"') %}
   {% else %}
     {% set folded = columns | selectattr('name', 'in', [bare, bare | lower, bare | upper]) | list %}
     {% for candidate in [bare, bare | lower, bare | upper] %}
@@ -93,6 +95,16 @@
   {% for column in columns if column.name == bare %}{{ return(column) }}{% endfor %}
   {% for column in columns if column.name | lower == bare | lower %}{{ return(column) }}{% endfor %}
   {{ return(none) }}
+{% endmacro %}
+
+
+{# dbt's columns with names that may be put into SQL whatever stands in them #}
+{% macro _with_quoted_names(columns) %}
+  {% set named = [] %}
+  {% for column in columns %}
+    {% do named.append({'name': column.name, 'quoted': two_clocks.quoted(column.name), 'dtype': column.dtype, 'data_type': column.data_type}) %}
+  {% endfor %}
+  {{ return(named) }}
 {% endmacro %}
 
 

@@ -26,7 +26,7 @@
     {% do two_clocks._refuse("model " ~ model.name ~ " is a view, which would show this one window for ever (and replace a table of its name); set materialized='incremental'") %}
   {% endif %}
 
-  {% set is_column = modules.re.match('^([A-Za-z_][A-Za-z0-9_$]*|"[^"]+"|`[^`]+`)$', watermark | trim) is not none %}
+  {% set is_column = modules.re.match('^([A-Za-z_][A-Za-z0-9_$]*|"([^"]|"")+"|`[^`]+`)$', watermark | trim) is not none %}
   {% if not is_column and not target_watermark %}
     {% do two_clocks._refuse("the watermark of " ~ model.name ~ " is the expression " ~ two_clocks._shown(watermark) ~ "; name its column in the target with target_watermark='...'") %}
   {% endif %}

@@ -40,7 +40,7 @@
   {% if key in book.windows %}
     {% if book.windows[key].request != request %}
       {% do book.windows.clear() %}
-      {% do two_clocks._refuse("model " ~ model.name ~ " asks for two different windows " ~ ("of stream '" ~ key ~ "'" if key else "without naming a stream")
+      {% do two_clocks._refuse("model " ~ model.name ~ " asks for two different windows " ~ ("of stream " ~ two_clocks._shown(key) if key else "without naming a stream")
           ~ "; name each source with stream='...' and pick its rows in the target with target_filter='...'") %}
     {% endif %}
     {{ return(book.windows[key]) }}
@@ -85,7 +85,7 @@
     {% do two_clocks._refuse("model " ~ model.name ~ " reads more than one source through a window, so each windowed() needs a stream='...' and a target_filter='...': one maximum for several sources would lose the rows of the slower one") %}
   {% endif %}
   {% for one in [request] + (others | map(attribute='request') | list) if not one.target_filter %}
-    {% do two_clocks._refuse("stream '" ~ one.stream ~ "' of model " ~ model.name ~ " needs target_filter='...', the condition that picks its rows in the target") %}
+    {% do two_clocks._refuse("stream " ~ two_clocks._shown(one.stream) ~ " of model " ~ model.name ~ " needs target_filter='...', the condition that picks its rows in the target") %}
   {% endfor %}
   {% if others[0].request.target_watermark != request.target_watermark %}
     {% do two_clocks._refuse("the streams of model " ~ model.name ~ " name different watermark columns in the target (" ~ others[0].request.target_watermark ~ ", " ~ request.target_watermark ~ "); give all of them the same target_watermark") %}
@@ -104,7 +104,7 @@
   {% else %}
     {% set range = 'window [' ~ (two_clocks._spoken(cut, 'window_from') if cut['from'] is not none else 'the beginning') ~ ', ' ~ two_clocks._spoken(cut, 'window_to') ~ ']' %}
   {% endif %}
-  {% do log('two_clocks: ' ~ name ~ ' ' ~ cut.kind ~ ' ' ~ range
+  {% do log('two_clocks: ' ~ two_clocks._harmless(name) ~ ' ' ~ cut.kind ~ ' ' ~ range
       ~ ' | S ' ~ two_clocks._spoken(cut, 'source_watermark') ~ ' | T ' ~ two_clocks._spoken(cut, 'target_watermark')
       ~ ' | look-back ' ~ cut.request.lookback.text ~ ' | wall clock ' ~ cut.clocks.wall_clock
       ~ (' | ' ~ cut.message if cut.message else ''), info=two_clocks._is_writing_command()) %}

@@ -10,6 +10,7 @@ import traceback
 import click
 
 from two_clocks import __version__, console
+from two_clocks.concealed import concealed
 from two_clocks.errors import EXIT_CANNOT_RUN
 
 # name -> "module:attribute". A command whose module is not installed is not offered.
@@ -49,7 +50,8 @@ class LazyGroup(click.Group):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception:
-            console.note(traceback.format_exc())
+            for line in concealed(traceback.format_exc()).splitlines():
+                console.note(console.safe(line))
             console.note("Error: this is a fault of two-clocks itself; the lines above say where.")
             raise SystemExit(EXIT_CANNOT_RUN) from None
 

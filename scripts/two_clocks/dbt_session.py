@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from two_clocks.concealed import concealed
 from two_clocks.errors import CannotRun
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _NOISE = re.compile(
     r"\x1b\[[0-9;]*m|^(Encountered an error:|Runtime Error|Compilation Error|Database Error|Error)\s*", re.M
 )
+# every escape of a JSON text, and of one character beyond the first 65,536 its two halves
+_ESCAPES = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|.)")
 _QUIET = ("--quiet", "--no-print", "--log-level", "none", "--log-level-file", "debug")
 
 
@@ -149,8 +152,19 @@ class DbtSession:
             options += ["--target-path", str(self.target_path), "--log-path", str(self.target_path / "logs")]
         all_vars = {**self.vars, **(vars or {})}
         if all_vars:
-            options += ["--vars", json.dumps(all_vars, default=str)]
+            options += ["--vars", _as_yaml(all_vars)]
         return options
+
+
+def _as_yaml(value: Mapping[str, Any]) -> str:
+    """JSON that is YAML too: an emoji is two escapes in JSON and has to be one in YAML."""
+    return _ESCAPES.sub(_as_one, json.dumps(value, default=str))
+
+
+def _as_one(escape: re.Match[str]) -> str:
+    if not escape[1]:
+        return escape[0]
+    return f"\\U{0x10000 + (int(escape[1], 16) - 0xD800) * 0x400 + int(escape[2], 16) - 0xDC00:08x}"
 
 
 def _uncompile(manifest: Manifest) -> None:
@@ -188,6 +202,6 @@ def _failures(result: dbtRunnerResult) -> list[str]:
 
 
 def _sentence(error: object) -> str:
-    """dbt's own words in one line."""
+    """dbt's own words in one line, without passwords."""
     text = _NOISE.sub("", str(error or "dbt did not say why"))
-    return " ".join(text.split())
+    return concealed(" ".join(text.split()))

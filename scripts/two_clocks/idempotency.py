@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from two_clocks import console
+from two_clocks.concealed import concealed
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun, one_line
 from two_clocks.operations import run_operation
@@ -190,7 +191,7 @@ def _run(session: DbtSession, unique_id: str, vars: dict[str, str] | None = None
     (outcome,) = [one for one in result.result.results if one.node.unique_id == unique_id]
     failed = str(outcome.status) not in ("success", "pass")
     return _Outcome(
-        one_line(refusal(str(outcome.message)).message).rstrip(".") if failed else None,
+        one_line(refusal(concealed(str(outcome.message))).message).rstrip(".") if failed else None,
         outcome.node.compiled_code or "",
     )
 

@@ -11,6 +11,7 @@ import click
 
 from two_clocks import console
 from two_clocks.cli_options import common_options
+from two_clocks.concealed import concealed
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND
 from two_clocks.watched_models import Watched, signal_settings, watched_models
@@ -169,7 +170,7 @@ def declared_findings(session: DbtSession, models: Sequence[Watched]) -> Iterato
                 level,
                 signal,
                 f"test {test.name}",
-                f"it could not run: {' '.join(str(outcome.message).split())}",
+                f"it could not run: {concealed(' '.join(str(outcome.message).split()))}",
                 "mend the test or what it reads",
                 model.unique_id,
             )
@@ -219,7 +220,7 @@ def freshness_findings(session: DbtSession, models: Sequence[Watched]) -> Iterat
                 watched[source.unique_id],
             )
         else:
-            message = " ".join(str(outcome.message or "dbt did not say why").split())
+            message = concealed(" ".join(str(outcome.message or "dbt did not say why").split()))
             yield Finding(
                 "error",
                 "source_freshness",
