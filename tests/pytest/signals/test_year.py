@@ -15,9 +15,11 @@ def test_two_healthy_weeks_with_a_bank_holiday_raise_no_alarm(tmp_path: Path) ->
 
 
 def test_every_fault_is_named_by_the_first_run_that_could_know(tmp_path: Path) -> None:
-    named = year.faulty(tmp_path, date(2024, 3, 5), list(year.FAULTS), nights_before=2, nights_after=9)
+    # a partial load shows itself after a week, when what it left out comes: that is for the full year
+    faults = [name for name in year.FAULTS if name != "load_partial"]
+    named = year.faulty(tmp_path, date(2024, 3, 5), faults, nights_before=2, nights_after=3)
     runs = {name: count for name, (count, _) in named.items()}
-    assert runs == {name: year.KNOWABLE.get(name, 1) for name in year.FAULTS}
+    assert runs == {name: year.KNOWABLE.get(name, 1) for name in faults}
     words = {name: finding.what_happened for name, (_, finding) in named.items() if finding}
     assert "the model was blind" in words["filter_blind"]
     assert "the source stood still" in words["source_frozen"]
