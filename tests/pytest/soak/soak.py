@@ -1,0 +1,238 @@
+"""No silent loss, at length: thousands of random histories, kills and crowds, on real databases with real dbt runs.
+
+    python tests/pytest/soak/soak.py --minutes 60                 histories against the rivals, until the time is over
+    python tests/pytest/soak/soak.py --minutes 5 --everything     and 200 kills, 40 crowds and the cases from the field
+
+Prints the figures; with --write FILE puts them between the markers of a Markdown file. What breaks a promise is shown as the shortest
+history that does, and the exit status is 1.
+"""
+
+# ruff: noqa: T201  what it prints is its product
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+HERE = Path(__file__).resolve()
+REPOSITORY = HERE.parents[3]
+for place in (HERE.parents[1], REPOSITORY / "scripts"):
+    if str(place) not in sys.path:
+        sys.path.insert(0, str(place))
+
+from support.engines import DuckdbWarehouse, PostgresWarehouse, Warehouse  # noqa: E402
+from support.project import FEED, SINK, Project  # noqa: E402
+from support.servers import postgres  # noqa: E402
+
+from soak import crowds, kills  # noqa: E402
+from soak.histories import Tally, machine  # noqa: E402
+from soak.lab import Lab  # noqa: E402
+from soak.rivals import NAMES  # noqa: E402
+
+STEPS = 10
+AT_ONCE = 20  # histories between two looks at the clock
+KILLS, CROWDS = 200, 40
+START, END = "<!-- soak -->", "<!-- /soak -->"
+
+
+def play_histories(lab: Lab, minutes: float, chosen_seed: int, at_most: int | None = None) -> tuple[Tally, str | None]:
+    """Random histories until the time is over; returns what was counted, and the shortest history that breaks a promise."""
+    history = machine(lab)
+    deadline, number = time.monotonic() + minutes * 60, 0
+    while time.monotonic() < deadline and (at_most is None or history.tally.histories < at_most):
+        batch = min(AT_ONCE, at_most - history.tally.histories) if at_most else AT_ONCE
+        try:
+            run_state_machine_as_test(
+                seed(chosen_seed * 1_000_003 + number)(history),
+                settings=settings(
+                    max_examples=batch,
+                    stateful_step_count=STEPS,
+                    database=None,
+                    deadline=None,
+                    phases=[Phase.generate, Phase.shrink],
+                    suppress_health_check=list(HealthCheck),
+                    print_blob=False,
+                ),
+            )
+        except AssertionError as broken:
+            return history.tally, str(broken)
+        number += 1
+        note(f"{history.tally.histories} histories")
+    return history.tally, None
+
+
+@contextmanager
+def project_in(directory: Path, warehouse: Warehouse) -> Iterator[Project]:
+    """A consumer's project in a directory of its own, in which dbt runs."""
+    template = Project.template(warehouse, directory / "template")
+    (directory / "project").mkdir(exist_ok=True)
+    before = Path.cwd()
+    os.chdir(directory / "project")
+    try:
+        yield Project.copy_of(template, warehouse, directory / "project")
+    finally:
+        os.chdir(before)
+
+
+def with_sink(project: Project) -> Project:
+    project.source("feed", FEED)
+    project.model("sink", SINK)
+    return project
+
+
+def case_tests() -> list[str]:
+    """The arguments that choose the tests of cases from the field: a case's id stands in the name of its test."""
+    ids = sorted(
+        set(
+            re.findall(
+                r"def test_(C\d\d)_", "\n".join(file.read_text() for file in (HERE.parents[1]).rglob("test_*.py"))
+            )
+        )
+    )
+    return ["-k", " or ".join(f"{one}_" for one in ids)]
+
+
+def play_cases() -> tuple[int, int, int]:
+    """The tests of the cases, on both engines: how many cases, tests passed, tests that did not pass."""
+    chosen = case_tests()
+    report = Path(tempfile.mkdtemp()) / "cases.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *chosen]
+    subprocess.run(command, cwd=REPOSITORY, stdout=sys.stderr, check=False)
+    text = report.read_text()
+    counts = {name: int(re.search(rf'{name}="(\d+)"', text)[1]) for name in ("tests", "failures", "errors", "skipped")}  # type: ignore[index]
+    broken = counts["failures"] + counts["errors"]
+    return len(chosen[1].split(" or ")), counts["tests"] - counts["skipped"] - broken, broken
+
+
+def table(tallies: dict[str, Tally]) -> list[str]:
+    """What each way to sync lost in the same histories."""
+    lines = ["| rows lost silently | " + " | ".join(tallies) + " |", "| --- |" + " ---: |" * len(tallies)]
+    for model, called in NAMES.items():
+        cells = []
+        for tally in tallies.values():
+            if model == "sink":
+                cells.append(f"0 of {tally.rows:,} ({tally.named:,} named)")
+            else:
+                cells.append(
+                    f"{tally.lost[model]:,}, in {tally.lossy[model]:,} histories"
+                    + (f"; {tally.doubled[model]:,} doubled" if tally.doubled[model] else "")
+                )
+        lines.append(f"| {called} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, end="\r" if sys.stderr.isatty() else "\n", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10, help="for the histories, three quarters of them on DuckDB")
+    parser.add_argument("--seed", type=int, help="repeats the histories, kills and crowds of an earlier run")
+    parser.add_argument("--kills", type=int, default=0, metavar="N", help="SIGKILL to N runs at random moments")
+    parser.add_argument("--crowds", type=int, default=0, metavar="N", help="N rounds of two to eight processes at once")
+    parser.add_argument("--cases", action="store_true", help="run the tests of the cases from the field, too")
+    parser.add_argument("--everything", action="store_true", help=f"--kills {KILLS} --crowds {CROWDS} --cases")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the figures between the markers of FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the figures as JSON, too")
+    given = parser.parse_args()
+    if given.everything:
+        given.kills, given.crowds, given.cases = given.kills or KILLS, given.crowds or CROWDS, True
+    chosen_seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+
+    figures: dict[str, Any] = {"seed": chosen_seed}
+    broken: list[str] = []
+    tallies: dict[str, Tally] = {}
+    with tempfile.TemporaryDirectory(prefix="two_clocks_soak_") as name:
+        directory = Path(name)
+        if given.minutes > 0:
+            with project_in(directory / "duckdb", DuckdbWarehouse(directory / "duckdb" / "project")) as project:
+                tallies["DuckDB"], wrong = play_histories(
+                    Lab(project, with_rivals=True), given.minutes * 3 / 4, chosen_seed
+                )
+                broken += [wrong] if wrong else []
+        with postgres() as database:
+            if given.minutes > 0:
+                warehouse = PostgresWarehouse(database)
+                with project_in(directory / "postgres", warehouse) as project:
+                    tallies["PostgreSQL"], wrong = play_histories(
+                        Lab(project, with_rivals=True), given.minutes / 4, chosen_seed
+                    )
+                    broken += [wrong] if wrong else []
+                warehouse.clear()
+            if given.kills:
+                warehouse = PostgresWarehouse(database)
+                with project_in(directory / "kills", warehouse) as project:
+                    killed = kills.play(with_sink(project), given.kills, chosen_seed, note)
+                figures["kills"] = dict(killed.survived)
+                broken += killed.broken
+                warehouse.clear()
+            if given.crowds:
+                warehouse = PostgresWarehouse(database)
+                with project_in(directory / "crowds", warehouse) as project:
+                    neighbour = crowds.neighbour_of(with_sink(project), directory / "neighbour")
+                    crowd = crowds.play(crowds.Square(project, neighbour), given.crowds, note)
+                figures["crowds"] = {"rounds": dict(crowd.rounds), "runs": crowd.runs, "failed": dict(crowd.reported)}
+                broken += crowd.broken
+        if given.cases:
+            figures["cases"] = play_cases()
+            broken += [f"{figures['cases'][2]} tests of cases did not pass"] if figures["cases"][2] else []
+
+    lines = told(figures, tallies)
+    text = "\n".join(lines)
+    print(text)
+    if given.write:
+        page = given.write.read_text()
+        before, rest = page.split(START)
+        given.write.write_text(f"{before}{START}\n\n{text}\n\n{END}{rest.split(END)[1]}")
+    if given.json:
+        figures["histories"] = {
+            engine: {"histories": tally.histories, "rows": tally.rows, "named": tally.named, "lost": dict(tally.lost)}
+            for engine, tally in tallies.items()
+        }
+        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+    for sentence in broken:
+        print(f"\nBROKEN: {sentence}")
+    return 1 if broken else 0
+
+
+def told(figures: dict[str, Any], tallies: dict[str, Tally]) -> list[str]:
+    """The figures, as a page shows them."""
+    lines = []
+    for engine, tally in tallies.items():
+        lines.append(
+            f"- {tally.histories:,} histories on {engine} with {tally.runs:,} runs that succeeded, {tally.rows:,} rows to deliver"
+        )
+    if "cases" in figures:
+        cases, passed, failed = figures["cases"]
+        lines.append(f"- {cases} cases from the field: {passed} tests passed, {failed} did not")
+    if "kills" in figures:
+        each = ", ".join(f"{kind} {count}" for kind, count in figures["kills"].items())
+        lines.append(f"- {sum(figures['kills'].values())} kills survived ({each})")
+    if "crowds" in figures:
+        crowd = figures["crowds"]
+        failed = ", ".join(f"{what}: {count}" for what, count in crowd["failed"].items())
+        lines.append(
+            f"- {crowd['runs']} concurrent runs in {sum(crowd['rounds'].values())} rounds of 2 to 8 processes; "
+            f"{sum(crowd['failed'].values())} failed and said so{f' ({failed})' if failed else ''}"
+        )
+    lines.append(f"- seed {figures['seed']}")
+    return [*lines, "", *table(tallies)] if tallies else lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())
