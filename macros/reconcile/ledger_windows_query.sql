@@ -11,7 +11,7 @@
     {{ return('select 1 as one where 1 = 0') }}
   {% endif %}
   {% set sql %}
-    select window_id, kind, coalesce(stream, '') as stream, window_from_value, window_to_value,
+    select window_id, kind, message, coalesce(stream, '') as stream, window_from_value, window_to_value,
       {% for name in moments %}{{ two_clocks.exact_text(name, 'timestamp') }} as {{ name }}, {% endfor %}
       {% for name in counts %}coalesce({{ name }}, 0) as {{ name }}, {% endfor %}
       {{ two_clocks.exact_text(two_clocks.wall_clock_sql(), 'timestamp') }} as asked_at

@@ -10,6 +10,9 @@
 
   {% if request.backfill %}
     {% do two_clocks._check_backfill(request, clocks) %}
+    {#- which part of a longer backfill this is: by it an interrupted one knows its own windows again -#}
+    {% set part = var('two_clocks_backfill_part', none) %}
+    {% if part %}{% do cut.update({'message': two_clocks._safe_message(part)[:200]}) %}{% endif %}
   {% elif clocks.unmoved %}
     {% do cut.update({'status': 'skipped', 'message': 'the load log has not moved since the last success'}) %}
     {{ return(cut) }}

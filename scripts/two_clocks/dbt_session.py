@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _NOISE = re.compile(
     r"\x1b\[[0-9;]*m|^(Encountered an error:|Runtime Error|Compilation Error|Database Error|Error)\s*", re.M
 )
+# A macro's own sentence, before the list of the macros that called it.
+_REFUSAL = re.compile(r"two_clocks: .*?(?= > in macro |$)", re.S)
 # every escape of a JSON text, and of one character beyond the first 65,536 its two halves
 _ESCAPES = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|.)")
 _QUIET = ("--quiet", "--no-print", "--log-level", "none", "--log-level-file", "debug")
@@ -100,7 +102,8 @@ class DbtSession:
             _forget_inline_nodes(self.manifest)
         if result.exception is not None or not result.success:
             reason = _sentence(result.exception) if result.exception else "; ".join(_failures(result))
-            raise CannotRun(f"a query could not run: {reason or 'dbt did not say why'}")
+            refused = _REFUSAL.search(reason)
+            raise CannotRun(refused[0] if refused else f"a query could not run: {reason or 'dbt did not say why'}")
         table = result.result.results[0].agate_table
         return [dict(zip(table.column_names, row.values(), strict=True)) for row in table.rows]
 

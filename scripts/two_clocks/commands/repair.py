@@ -110,6 +110,11 @@ def command(
 def plan(session: DbtSession, found: Reconciliation, by_key: bool, merge_rows: int = MERGE_ROWS) -> Repair:
     if by_key or not found.pair.window or found.pair.arguments.get("source_is_name"):
         return Repair(found, None)
+    if found.clocks["target_watermark"] is None and found.of(*LOST):
+        raise CannotRun(
+            f"The table of {found.pair.name} holds no rows, so there are no windows to read again: run the model normally, "
+            "which then reads everything."
+        )
     return Repair(found, windows_to_read(session, found, merge_rows))
 
 

@@ -38,8 +38,13 @@ class Plan:
     model: Model
     window: Window  # of the stream whose watermark reaches furthest
     chunks: tuple[Chunk, ...]
+    asked: str = ""  # the range in the words of who asked: its end may lie past what the target holds, which moves on
     finished: frozenset[int] = frozenset()  # numbers of chunks that an interrupted attempt has finished
     finished_at: str | None = None
+
+    def part(self, chunk: Chunk) -> str:
+        """What the ledger says of the window of a chunk: no other backfill's chunk is called the same."""
+        return f"chunk {chunk.number} of {len(self.chunks)} of the backfill {self.asked}"
 
     @property
     def remaining(self) -> list[Chunk]:
@@ -82,7 +87,8 @@ def plan_backfill(session: DbtSession, unique_id: str, lower: str, upper: str, c
     """
     model = open_for_backfill(session, unique_id, lower, upper)
     check_sink(session, model.name, model.relation, model.unique_key)
-    return with_expected_rows(session, model, _cut(session, model, chunk))
+    plan = with_expected_rows(session, model, _cut(session, model, chunk))
+    return replace(plan, asked=" ".join(f"from {lower} to {upper} by {chunk}".split()))
 
 
 def open_for_backfill(session: DbtSession, unique_id: str, lower: str, upper: str) -> Model:
@@ -230,28 +236,29 @@ def as_var(point: Point, kind: str) -> str:
 def resume(session: DbtSession, plan: Plan) -> Plan:
     """Takes up an attempt at the same plan that was interrupted, or leaves the plan as it is.
 
-    The ledger is all there is to go by, and it is enough: a chunk and its row are committed together. Chunks run in order,
-    so the last chunk marks an attempt as completed: what lies before its latest success belongs to a backfill that is
-    over, however alike. So does what lies before a window of any other backfill. An attempt that rested for more than a
-    day is not taken up again either. In doubt a chunk is repeated, which costs reads and nothing else.
+    The ledger is all there is to go by, and it is enough: a chunk and its row are committed together, and the row says
+    which part of which backfill it is. Chunks run in order, so the last chunk marks an attempt as completed: what lies
+    before its latest success belongs to a backfill that is over. So does what lies before a window of any other backfill.
+    An attempt that rested for more than a day is not taken up again either. In doubt a chunk is repeated, which costs
+    reads and nothing else.
     """
-    kind = plan.window.kind
-    numbers = {(chunk.lower, chunk.upper): chunk.number for chunk in plan.chunks}
+    numbers = {plan.part(chunk): chunk.number for chunk in plan.chunks}
+    last = plan.part(plan.chunks[-1])
     finished: set[int] = set()
     finished_at = None
     later = None
     for row in ledger_of(session, plan.model):
         if row["kind"] != "backfill" or row["stream"] != plan.window.stream or row["window_to_value"] is None:
             continue
-        lower, upper = point(row["window_from_value"], kind), point(row["window_to_value"], kind)
-        if lower == plan.chunks[-1].lower or (lower, upper) not in numbers:
+        part = row["message"]
+        if part == last or part not in numbers:
             break
         at = point(row["finished_at"], "timestamp")
         if (later or point(row["asked_at"], "timestamp")) - at > RESUME_WITHIN:
             break
         later = at
         finished_at = finished_at or row["finished_at"]
-        finished.add(numbers[lower, upper])
+        finished.add(numbers[part])
     return replace(plan, finished=frozenset(finished), finished_at=finished_at)
 
 
@@ -270,15 +277,17 @@ def run_plan(session: DbtSession, plan: Plan, lock: Lock) -> Iterator[Step]:
     """
     for chunk in plan.remaining:
         lock.check()
-        run_range(
-            session, plan.model, plan.window, chunk.lower, chunk.upper, f"chunk {chunk.number} of {len(plan.chunks)}"
-        )
+        name = f"chunk {chunk.number} of {len(plan.chunks)}"
+        run_range(session, plan.model, plan.window, chunk.lower, chunk.upper, name, plan.part(chunk))
         yield Step(plan, chunk)
 
 
-def run_range(session: DbtSession, model: Model, window: Window, lower: Point, upper: Point, name: str) -> None:
-    """One dbt run over one closed range; `name` is what a failure calls it."""
+def run_range(
+    session: DbtSession, model: Model, window: Window, lower: Point, upper: Point, name: str, part: str
+) -> None:
+    """One dbt run over one closed range; `name` is what a failure calls it, `part` what the ledger says of it."""
     bounds = bounds_as_vars(as_var(lower, window.kind), as_var(upper, window.kind))
+    bounds["two_clocks_backfill_part"] = part
     try:
         session.invoke(["run", "--select", model.selector], vars=bounds, check=True)
     except CannotRun as error:

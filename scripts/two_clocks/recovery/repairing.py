@@ -95,8 +95,9 @@ def repair_by_windows(
     known = known_windows(session, model)
     for number, one in enumerate(ranges, start=1):
         lock.check()
-        run_range(session, model, found.pair.window, one.lower, one.upper, f"window {number} of {len(ranges)}")
-        advance(f"{model.name}: window {number} of {len(ranges)}")
+        name = f"window {number} of {len(ranges)}"
+        run_range(session, model, found.pair.window, one.lower, one.upper, name, f"{name} of a repair")
+        advance(f"{model.name}: {name}")
     return written_since(session, model, known)
 
 

@@ -189,6 +189,13 @@ def test_a_completed_backfill_of_less_is_no_part_of_one_of_more(gap: Project) ->
     assert backfill(gap, *RANGE, "--chunk", "3d").document["models"][0]["runs"] == 2
 
 
+def test_a_finished_backfill_of_the_same_first_chunks_is_not_taken_for_an_interrupted_one(gap: Project) -> None:
+    backfill(gap, "--from", "2024-06-01", "--to", "2024-06-04", "--chunk", "2d")
+    answer = backfill(gap, "--from", "2024-06-01", "--to", "2024-06-08", "--chunk", "2d")
+    assert answer.document["models"][0]["runs"] == 4 and "Resuming" not in answer.said
+    assert gap.last_window()["message"] == "chunk 4 of 4 of the backfill from 2024-06-01 to 2024-06-08 by 2d"
+
+
 def test_an_attempt_of_last_month_is_not_taken_up_again(gap: Project) -> None:
     backfill(gap, *RANGE, "--chunk", "2d")
     stop_before_the_last_of_three_chunks(gap)
