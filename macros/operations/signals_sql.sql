@@ -1,5 +1,5 @@
 {#-
-  Every signal that the ledger alone can give, one row per finding: what `two-clocks check` asks for models, whether they carry
+  Every signal that the ledger can give, one row per finding: what `two-clocks check` asks for models, whether they carry
   tests or not.
 
   Takes `models`, a list of mappings: `id` (dbt unique_id), and if it should differ from the default max_windows (3), max_blind_windows
@@ -12,7 +12,8 @@
   {%- set scope = two_clocks._scope_of_models(models) -%}
   {%- set queries = {
       'silence': two_clocks.silence_sql, 'headroom': two_clocks.headroom_sql, 'gaps': two_clocks.gaps_sql,
-      'failures': two_clocks.open_failures_sql, 'went_back': two_clocks.went_back_sql, 'lag': two_clocks.lag_sql} -%}
+      'failures': two_clocks.open_failures_sql, 'went_back': two_clocks.went_back_sql, 'lag': two_clocks.lag_sql,
+      'emptied': two_clocks.emptied_sql} -%}
   {%- if two_clocks._ledger_exists(two_clocks.dead_letters_relation()) -%}{%- do queries.update({'quarantined': two_clocks.quarantined_sql}) -%}{%- endif -%}
   {%- if two_clocks._ledger_exists(two_clocks.open_ranges_relation()) -%}{%- do queries.update({'ranges': two_clocks.range_signals_sql}) -%}{%- endif -%}
   {%- set text = dbt.type_string() -%}
@@ -21,7 +22,7 @@
     {%- set asked = [] -%}
     {%- for one in scope if name not in one.skip and (name != 'lag' or one.max_lag is not none) -%}{%- do asked.append(one) -%}{%- endfor -%}
     {%- if asked -%}
-      {%- set extra = {'silence': 'found.window_', 'gaps': "'[' || found.gap_from || ', ' || found.gap_to || ']'"}.get(name, 'found.window_' if name in ['failures', 'went_back', 'lag', 'quarantined', 'ranges'] else 'cast(null as ' ~ text ~ ')') -%}
+      {%- set extra = {'silence': 'found.window_', 'gaps': "'[' || found.gap_from || ', ' || found.gap_to || ']'"}.get(name, 'found.window_' if name in ['failures', 'went_back', 'lag', 'quarantined', 'ranges', 'emptied'] else 'cast(null as ' ~ text ~ ')') -%}
       {#- a model that never ran, and a range that is left out, are said to be so once -#}
       {%- set once = " where found.signal not in ('never_ran', 'left_out') and found.signal not like 'not_%'" if name in ['headroom', 'gaps'] else '' -%}
       {%- do parts.append('select found.what_happened, found.where_, found.what_to_do, found.signal, found.model, found.stream, ' ~ extra ~ ' as window_ from (' ~ query(asked) ~ ') as found' ~ once) -%}

@@ -1,6 +1,6 @@
 {#-
   What a signal is about: models, each with the settings that hold for it.
-  Returns a list of mappings: id, name, relation_tail (.schema.table of the target), built, and the limits: max_windows, max_blind_windows,
+  Returns a list of mappings: id, name, relation (none until it is built), relation_tail (.schema.table of the target), built, and the limits: max_windows, max_blind_windows,
   min_headroom, max_lag, quiet, streams.
 -#}
 
@@ -26,11 +26,13 @@
   {% set max_windows = two_clocks._read_count({'value': limits.get('max_windows', 3), 'name': 'max_windows'}) %}
   {% set max_blind = limits.get('max_blind_windows') %}
   {% set max_lag = limits.get('max_lag') %}
+  {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
   {{ return({
       'id': node.unique_id,
       'name': node.name,
+      'relation': relation,
       'relation_tail': '.' ~ node.schema ~ '.' ~ node.alias,
-      'built': adapter.get_relation(node.database, node.schema, node.alias) is not none,
+      'built': relation is not none,
       'max_windows': max_windows,
       'max_blind_windows': two_clocks._read_count({'value': max_blind, 'name': 'max_blind_windows'}) if max_blind is not none else max_windows,
       'judges_newer_rows': max_blind is not none,

@@ -111,6 +111,18 @@ def test_check_names_a_source_that_went_back_at_once(guarded: Guarded) -> None:
     )
 
 
+@pytest.mark.parametrize("act", ["delete from sync.sink", "drop table sync.sink cascade"])
+def test_a_table_that_was_emptied_by_hand_is_named_before_the_next_run(guarded: Guarded, act: str) -> None:
+    flow(guarded, 1, 3)
+    guarded.warehouse.execute(act)
+    (finding,) = found(two_clocks(guarded.project, "check", "--json", now=day(3)))
+    assert finding["signal"] == "emptied" and finding["level"] == "error"
+    assert "though its windows have stored 3 rows" in finding["what_happened"]
+    assert "emptied" in two_clocks(guarded.project, "status", now=day(3)).stderr
+    guarded.run(day(4))
+    assert found(two_clocks(guarded.project, "check", "--json", now=day(4))) == []
+
+
 def test_check_measures_lag_where_asked(guarded: Guarded) -> None:
     flow(guarded, 1, 2)
     assert two_clocks(guarded.project, "check", "--max-lag", "3 days", now=day(5, 9)).exit_code == 0
