@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from two_clocks.concealed import concealed
-from two_clocks.errors import CannotRun
+from two_clocks.errors import CannotRun, DatabaseBusy
 
 if TYPE_CHECKING:
     from dbt.cli.main import dbtRunnerResult
@@ -26,6 +26,7 @@ _NOISE = re.compile(
 _REFUSAL = re.compile(r"two_clocks: .*?(?= > in macro |$)", re.S)
 # every escape of a JSON text, and of one character beyond the first 65,536 its two halves
 _ESCAPES = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|.)")
+_LOCKED_FILE = re.compile(r"lock on file \"?(?P<file>[^\":]+)", re.I)
 _QUIET = ("--quiet", "--no-print", "--log-level", "none", "--log-level-file", "debug")
 
 
@@ -83,9 +84,9 @@ class DbtSession:
         """
         result = self._run(arguments, vars, self.manifest)
         if result.exception is not None or (result.result is None and not result.success):
-            raise CannotRun(f"dbt {arguments[0]} could not run: {_sentence(result.exception)}")
+            raise _cannot_run(f"dbt {arguments[0]} could not run: {_sentence(result.exception)}")
         if check and not result.success:
-            raise CannotRun(f"dbt {arguments[0]} failed: {'; '.join(_failures(result)) or 'it did not say why'}")
+            raise _cannot_run(f"dbt {arguments[0]} failed: {'; '.join(_failures(result)) or 'it did not say why'}")
         return result
 
     def query(self, jinja_sql: str, vars: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -103,7 +104,7 @@ class DbtSession:
         if result.exception is not None or not result.success:
             reason = _sentence(result.exception) if result.exception else "; ".join(_failures(result))
             refused = _REFUSAL.search(reason)
-            raise CannotRun(refused[0] if refused else f"a query could not run: {reason or 'dbt did not say why'}")
+            raise _cannot_run(refused[0] if refused else f"a query could not run: {reason or 'dbt did not say why'}")
         table = result.result.results[0].agate_table
         return [dict(zip(table.column_names, row.values(), strict=True)) for row in table.rows]
 
@@ -202,6 +203,11 @@ def _failures(result: dbtRunnerResult) -> list[str]:
         for node in getattr(result.result, "results", None) or []
         if str(node.status) in ("error", "fail", "runtime error")
     ]
+
+
+def _cannot_run(sentence: str) -> CannotRun:
+    locked = _LOCKED_FILE.search(sentence)
+    return DatabaseBusy(locked["file"]) if locked else CannotRun(sentence)
 
 
 def _sentence(error: object) -> str:

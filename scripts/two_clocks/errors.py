@@ -23,6 +23,15 @@ class CannotRun(click.ClickException):
         console.note(f"Error: {self.message}")
 
 
+class DatabaseBusy(CannotRun):
+    """Another process has the DuckDB file open. Nothing is wrong, and nothing was done."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(
+            f"Another process has the database file {file} open, and DuckDB lets one at a time: wait for it to end."
+        )
+
+
 def one_line(text: str) -> str:
     """The text without line breaks, runs of blanks and control characters."""
     return console.safe(" ".join(text.split()))

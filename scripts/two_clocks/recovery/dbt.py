@@ -23,7 +23,6 @@ _OPTIONS = (
     (re.compile(r"^(unique_key|target_watermark|time_zone)\b"), lambda found: "--" + found[0].replace("_", "-")),
     (re.compile(r"^columns\b"), "--column"),
 )
-_LOCKED_FILE = re.compile(r"lock on file \"?(?P<file>[^\":]+)", re.I)
 _WHERE_IT_WAS_ASKED = re.compile(
     r"(sql_operation\.\S+?: |(?:Database|Compilation|Runtime) Error in \w+ \S+ \([^)]*\)\s*|dbt \w+ (?:could not run|failed): |a query could not run: "
     r"|\s*compiled code at \S+|LINE \d+:.*$)",
@@ -85,11 +84,8 @@ def refusal(message: str) -> CannotRun:
         for name, option in _OPTIONS:
             sentence = name.sub(option, sentence)
         return CannotRun(sentence[0].upper() + sentence[1:])
-    locked = _LOCKED_FILE.search(message)
-    if locked:
-        return CannotRun(
-            f"Another process has the database file {locked['file']} open, and DuckDB lets one at a time: wait for it to end."
-        )
+    if message.startswith("Another process has the database file"):
+        return CannotRun(message)  # said already
     said = _WHERE_IT_WAS_ASKED.sub("", message).strip()
     return CannotRun(f"The database said: {said}{'' if said.endswith('.') else '.'}")
 

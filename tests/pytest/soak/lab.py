@@ -120,7 +120,7 @@ class Lab:
     ) -> Run:
         """`dbt run` at a wall clock, of all models or of these."""
         arguments += ("--select", *(models or self.models))
-        if "microbatch" in (models or self.models):
+        if "microbatch" in (models or self.models) and "--event-time-start" not in arguments:
             arguments += tuple(batches_at(now, BEGIN, LOOKBACK, is_first))
         return self.project.attempt(*arguments, now=spoken(now), variables=variables, **options)
 

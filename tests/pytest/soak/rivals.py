@@ -58,7 +58,7 @@ MICROBATCH = """\
 select id, note, changed_at
 from (
   select *, row_number() over (partition by id order by changed_at desc, note desc) as version
-  from {{{{ source('ods_with_event_time', 'feed') }}}} as feed
+  from {{{{ source('ods_with_event_time', 'feed') }}}}
 ) as feed
 {breaks_early}
 where version = 1
@@ -91,6 +91,12 @@ def rival_models(engine: str, begin: datetime, lookback: timedelta) -> dict[str,
 
 def lookback_days(lookback: timedelta) -> int:
     return max(1, -(-lookback // timedelta(days=1)))
+
+
+def batches_between(first: datetime, last: datetime) -> list[str]:
+    """Microbatch's own backfill: whole days."""
+    midnight = datetime.combine(last.date(), datetime.min.time()) + timedelta(days=1)
+    return ["--event-time-start", f"{first:%Y-%m-%d}", "--event-time-end", f"{midnight:%Y-%m-%d}"]
 
 
 def batches_at(now: datetime, begin: datetime, lookback: timedelta, is_first: bool) -> list[str]:
