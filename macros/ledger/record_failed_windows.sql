@@ -11,9 +11,11 @@
   {% set books = graph.get('two_clocks', {}).get(invocation_id, {}) %}
   {% set rows, then = [], [] %}
   {% for result in results if result.status in ['error', 'runtime error', 'partial success'] and result.node.unique_id in books %}
+    {#- what happened, without the macros in which dbt was when it did -#}
+    {% set message = two_clocks._safe_message(modules.re.sub('\\s*> in macro [\\s\\S]*$', '', result.message | string)) %}
     {% for cut in books[result.node.unique_id].windows.values() %}
-      {% do rows.append(two_clocks._ledger_row(cut, {}, status='failed', message=two_clocks._safe_message(result.message))) %}
-      {% do then.extend(two_clocks._ranges_after_failure(cut, two_clocks._safe_message(result.message))) %}
+      {% do rows.append(two_clocks._ledger_row(cut, {}, status='failed', message=message)) %}
+      {% do then.extend(two_clocks._ranges_after_failure(cut, message)) %}
     {% endfor %}
   {% endfor %}
   {{ return(([two_clocks.insert_windows_sql(two_clocks.ledger_relation(), rows)] + then) | join(';\n') if rows else '') }}
