@@ -12,6 +12,14 @@
   {{ return(adapter.dispatch('safe_cast', 'two_clocks')(expression, two_clocks._type_name(type))) }}
 {% endmacro %}
 
+{# the same outside of a run, for an administrator #}
+{% macro make_safe_cast() %}{{ return(adapter.dispatch('make_safe_cast', 'two_clocks')()) }}{% endmacro %}
+{% macro default__make_safe_cast() %}{% endmacro %}
+{% macro postgres__make_safe_cast() %}
+  {% if two_clocks.postgres_version() < 160000 %}{% do two_clocks._ensure_valid_input_function(two_clocks._input_function()) %}{% endif %}
+{% endmacro %}
+{% macro redshift__make_safe_cast() %}{% endmacro %}
+
 {# makes what safe_cast needs before a run writes: making it later would commit half of what is being written #}
 {% macro prepare_safe_cast() %}{{ return(adapter.dispatch('prepare_safe_cast', 'two_clocks')()) }}{% endmacro %}
 
@@ -104,10 +112,12 @@
   {% if not two_clocks._may_read_clocks() or two_clocks.postgres_version() >= 160000 %}
     {{ return('pg_input_is_valid(' ~ text ~ ', ' ~ literal ~ ')') }}
   {% endif %}
-  {% set function = two_clocks.ledger_relation().incorporate(path={'identifier': 'two_clocks_input_is_valid'}) %}
+  {% set function = two_clocks._input_function() %}
   {% if two_clocks._is_writing_command() %}{% do two_clocks._ensure_valid_input_function(function) %}{% endif %}
   {{ return(function.include(database=false) ~ '(' ~ text ~ ', ' ~ literal ~ ')') }}
 {% endmacro %}
+
+{% macro _input_function() %}{{ return(two_clocks.ledger_relation().incorporate(path={'identifier': 'two_clocks_input_is_valid'})) }}{% endmacro %}
 
 {# made once for the database, by the run that first needs it #}
 {% macro _ensure_valid_input_function(function) %}

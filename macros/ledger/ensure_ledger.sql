@@ -7,6 +7,15 @@
 {% endmacro %}
 
 
+{#- run-operation for an administrator: makes every table that runs may need, for a role that may create none (docs/permissions.md). -#}
+{% macro make_ledger_tables() %}
+  {% do two_clocks.ensure_ledger() %}
+  {% do two_clocks.ensure_dead_letters() %}
+  {% do two_clocks.ensure_table(two_clocks.open_ranges_relation(), two_clocks.open_range_columns()) %}
+  {% do two_clocks.make_safe_cast() %}
+{% endmacro %}
+
+
 {# the same for any table that lives beside the ledger; `columns` maps names to kinds of ledger values #}
 {% macro ensure_table(relation, columns) %}
   {% if not two_clocks._ledger_exists(relation) %}
@@ -30,14 +39,17 @@
 {% macro _ledger_exists(relation, or_when_it_was_asked=false) %}
   {% set state = two_clocks._ledger_table_state(relation) %}
   {% if not state.get('ready') and not (or_when_it_was_asked and state.get('absent')) %}
-    {% set found = two_clocks._ask_for_ledger_table(relation) %}
+    {% set found = two_clocks.find_ledger_table(relation) %}
     {% do state.update({'ready': found, 'absent': not found}) %}
   {% endif %}
   {{ return(state.get('ready', false)) }}
 {% endmacro %}
 
 
-{% macro _ask_for_ledger_table(relation) %}
+{# whether a table of the ledger is there; refuses where it is there and this role may not use it #}
+{% macro find_ledger_table(relation) %}{{ return(adapter.dispatch('find_ledger_table', 'two_clocks')(relation)) }}{% endmacro %}
+
+{% macro default__find_ledger_table(relation) %}
   {% set sql %}
     select count(*) from information_schema.tables
     where table_schema = {{ two_clocks.text_literal(relation.schema) }} and table_name = {{ two_clocks.text_literal(relation.identifier) }}

@@ -51,12 +51,11 @@
   {% set cut = two_clocks._decide_window(request, reading) %}
   {% do two_clocks._mind_open_ranges(cut) %}
   {% do two_clocks._set_bad_rows_aside(cut) %}
+  {#- before the window is in the book: without a ledger nobody could say that it failed -#}
+  {% if two_clocks._is_writing_command() %}{% do two_clocks.ensure_ledger() %}{% endif %}
   {% do book.windows.update({key: cut}) %}
   {% do book.update({'target_watermark': request.target_watermark}) %}
-  {% if two_clocks._is_writing_command() %}
-    {% do two_clocks.ensure_ledger() %}
-    {% do two_clocks._count_before_full_refresh(book, cut) %}
-  {% endif %}
+  {% if two_clocks._is_writing_command() %}{% do two_clocks._count_before_full_refresh(book, cut) %}{% endif %}
   {% do two_clocks._log_window(cut) %}
   {% if two_clocks._is_writing_command() %}{% do two_clocks._check_bad_rows(cut) %}{% endif %}
   {{ return(cut) }}
