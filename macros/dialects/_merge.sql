@@ -29,8 +29,10 @@
   analyze two_clocks_candidates;
   create temporary table two_clocks_changes on commit drop as
   {{ two_clocks.changes_sql(plan) }};
-  analyze two_clocks_changes;
-  select 1
+  analyze two_clocks_changes
+  {%- if two_clocks.postgres_version() >= 170000 %};
+  create temporary table two_clocks_written (stream integer, inserted bigint, updated bigint) on commit drop
+  {%- endif %}
 {% endmacro %}
 
 
@@ -54,7 +56,6 @@
 {# PostgreSQL 17 and later: the merge itself says what it did #}
 {% macro postgres__write_changes(plan, book) %}
   {% if two_clocks.postgres_version() < 170000 %}{{ return(two_clocks.default__write_changes(plan, book)) }}{% endif %}
-  {% do two_clocks._in_transaction('create temporary table two_clocks_written (stream integer, inserted bigint, updated bigint) on commit drop; select 1') %}
   {% set written = [] %}
   {% for cut in plan.windows %}
     {% set of_stream = ' from two_clocks_written where stream = ' ~ loop.index0 ~ ')' %}

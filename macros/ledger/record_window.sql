@@ -81,9 +81,14 @@
 {% macro _plain_name(relation) %}{{ return(relation | replace('"', '') | replace('`', '')) }}{% endmacro %}
 
 
-{#- The insert. finished_at is the engine's own clock, so that durations are real even in a replay. -#}
+{#- The insert. finished_at is the engine's own clock, so that durations are real even in a replay. What no row knows stays NULL by itself. -#}
 {% macro insert_windows_sql(ledger, rows) %}
-  {%- set columns = two_clocks.ledger_columns() -%}
+  {%- set columns = {} -%}
+  {%- for name, kind in two_clocks.ledger_columns().items() -%}
+    {%- set known = namespace(any=name == 'finished_at') -%}
+    {%- for row in rows if row[name] is not none and row[name] is not undefined -%}{%- set known.any = true -%}{%- endfor -%}
+    {%- if known.any -%}{%- do columns.update({name: kind}) -%}{%- endif -%}
+  {%- endfor -%}
   insert into {{ ledger }} ({{ columns | join(', ') }})
   {%- for row in rows %}
   {{ 'union all ' if not loop.first }}select

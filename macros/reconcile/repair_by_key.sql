@@ -14,8 +14,8 @@
   {% set plan = two_clocks._repair_plan(pair, given.get('source_columns') or {}) %}
   {% do two_clocks._in_transaction(two_clocks.lock_target_sql(plan.target)) %}
   {% do two_clocks._in_transaction(two_clocks.set_aside_sql(plan.batch, two_clocks.rows_to_upsert_sql(pair, plan, given.get('in_buckets')))) %}
-  {% do two_clocks._in_transaction(two_clocks.create_changes_sql(plan)) %}
-  {% set written = two_clocks._in_transaction("select coalesce(sum(case when two_clocks_action = 'insert' then 1 else 0 end), 0), coalesce(sum(case when two_clocks_action = 'update' then 1 else 0 end), 0) from two_clocks_changes").rows[0] %}
+  {% set counting = "select coalesce(sum(case when two_clocks_action = 'insert' then 1 else 0 end), 0), coalesce(sum(case when two_clocks_action = 'update' then 1 else 0 end), 0) from two_clocks_changes" %}
+  {% set written = two_clocks._in_one_trip([two_clocks.create_changes_sql(plan), counting]).rows[0] %}
   {% do two_clocks._in_transaction(two_clocks.merge_sql(plan) ~ '; select 1') %}
   {% do adapter.commit() %}
   {{ return('select ' ~ (written[0] | int) ~ ' as rows_inserted, ' ~ (written[1] | int) ~ ' as rows_updated') }}
@@ -50,9 +50,10 @@
   {% if watermark is none %}
     {% do two_clocks._refuse("the watermark of " ~ two_clocks._shown_relation(pair.target.relation) ~ " is an expression, but an upsert needs a column of the target; name it with target_watermark") %}
   {% endif %}
+  {% set update_columns = columns | rejectattr('name', 'in', keys | map(attribute='name') | list) | list %}
   {{ return({
       'target': pair.target.relation, 'batch': 'two_clocks_lost', 'columns': columns, 'sources': sources, 'keys': keys, 'watermark': watermark,
-      'update_columns': columns | rejectattr('name', 'in', keys | map(attribute='name') | list) | list, 'predicates': [], 'windows': [], 'has_versions': true}) }}
+      'update_columns': update_columns, 'differs': two_clocks._differs_in(update_columns), 'predicates': [], 'windows': [], 'has_versions': true}) }}
 {% endmacro %}
 
 

@@ -62,7 +62,7 @@
   {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
   {%- set watermark = plan.watermark.quoted -%}
   {%- set tie_breakers = [] -%}
-  {%- for column in plan.columns if column.quoted not in keys and column.quoted != watermark -%}
+  {%- for column in plan.columns if plan.has_versions and column.quoted not in keys and column.quoted != watermark -%}
     {%- do tie_breakers.append(two_clocks.comparable(column.quoted, column.dtype)) -%}
   {%- endfor -%}
   select DBT_INTERNAL_SOURCE.*
@@ -75,7 +75,7 @@
     on {{ two_clocks._same_key(keys, plan.predicates) }}
     and DBT_INTERNAL_SOURCE.{{ watermark }} = DBT_INTERNAL_DEST.{{ watermark }}
     {{ two_clocks._within_windows(plan) }}
-    and not ({{ two_clocks._differs_in(plan.update_columns) }})
+    and not ({{ plan.differs }})
   where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
     or DBT_INTERNAL_DEST.{{ keys[0] }} is null
 {% endmacro %}
@@ -101,7 +101,7 @@
   where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
     or DBT_INTERNAL_DEST.{{ keys[0] }} is null
     or {{ two_clocks._is_stale(watermark) }}
-    or {{ two_clocks._differs_in(plan.update_columns) }}
+    or {{ plan.differs }}
 {% endmacro %}
 
 

@@ -18,9 +18,7 @@
 {% macro get_incremental_newest_wins_sql(arg_dict) %}
   {% set book = two_clocks._run_book() %}
   {% set plan = two_clocks._merge_plan(arg_dict, book) %}
-  {% do two_clocks._in_transaction(two_clocks.lock_target_sql(plan.target)) %}
   {% set extracted = two_clocks._count_batch(plan) %}
-  {% do two_clocks._in_transaction(two_clocks.create_changes_sql(plan)) %}
   {% do book.update({'batch': two_clocks._count_changes(plan, extracted)}) %}
   {{ return(two_clocks.write_changes(plan, book)) }}
 {% endmacro %}
@@ -40,11 +38,9 @@
   {% if not book.target_watermark %}
     {% do two_clocks._refuse("model " ~ model.name ~ " uses newest_wins but no window, so nothing says which version of a row is newer; read its source through two_clocks.windowed()") %}
   {% endif %}
-  {% set updated = get_merge_update_columns(config.get('merge_update_columns'), config.get('merge_exclude_columns'), arg_dict.dest_columns) %}
   {% set update_columns = [] %}
-  {% for name in updated %}
-    {% set column = two_clocks._needed_column(columns, name, 'merge_update_columns') %}
-    {% if column.name not in (keys | map(attribute='name')) %}{% do update_columns.append(column) %}{% endif %}
+  {% for column in two_clocks._updated_columns(columns, arg_dict.dest_columns) if column not in keys %}
+    {% do update_columns.append(column) %}
   {% endfor %}
   {% set predicates = arg_dict.incremental_predicates or [] %}
   {{ return({
@@ -54,10 +50,23 @@
       'keys': keys,
       'watermark': two_clocks._needed_column(columns, book.target_watermark, 'watermark'),
       'update_columns': update_columns,
+      'differs': two_clocks._differs_in(update_columns),
       'predicates': [predicates] if predicates is string else predicates,
       'windows': book.windows.values() | list,
       'has_versions': false
   }) }}
+{% endmacro %}
+
+
+{# dbt's own rule for merge_update_columns and merge_exclude_columns; where neither is set, it is every column #}
+{% macro _updated_columns(columns, dest_columns) %}
+  {% set only, never = config.get('merge_update_columns'), config.get('merge_exclude_columns') %}
+  {% if not only and not never %}{{ return(columns) }}{% endif %}
+  {% set named = [] %}
+  {% for name in get_merge_update_columns(only, never, dest_columns) %}
+    {% do named.append(two_clocks._needed_column(columns, name, 'merge_update_columns')) %}
+  {% endfor %}
+  {{ return(named) }}
 {% endmacro %}
 
 
@@ -71,11 +80,11 @@
 
 
 {#-
-  Rows of the batch, by stream; refuses NULL keys. Notes in the plan whether a key comes more than once: where none does,
+  Rows of the batch, by stream, under the lock on the target; refuses NULL keys. Notes in the plan whether a key comes more than once: where none does,
   which is nearly always, no version has to be ranked.
 -#}
 {% macro _count_batch(plan) %}
-  {% set rows = two_clocks._in_transaction(two_clocks.count_batch_sql(plan)).rows %}
+  {% set rows = two_clocks._in_one_trip([two_clocks.lock_target_sql(plan.target), two_clocks.count_batch_sql(plan)]).rows %}
   {% set null_keys = rows | sum(attribute='null_keys') %}
   {% if null_keys > 0 %}
     {% do two_clocks._refuse((null_keys | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
@@ -90,11 +99,11 @@
 
 
 {#-
-  Counts by window, for the ledger; refuses a target whose key is not unique.
+  Works out what the batch changes. Returns its counts by window, for the ledger; refuses a target whose key is not unique.
   Returns a list, one mapping per window: extracted, superseded, stale, unchanged, late, max_lateness.
 -#}
 {% macro _count_changes(plan, extracted) %}
-  {% set rows = two_clocks._in_transaction(two_clocks.count_changes_sql(plan)).rows %}
+  {% set rows = two_clocks._in_one_trip([two_clocks.create_changes_sql(plan), two_clocks.count_changes_sql(plan)]).rows %}
   {% set counts = [] %}
   {% for cut in plan.windows or [none] %}
     {% set changes = rows | selectattr('stream', 'equalto', loop.index0) | first
@@ -118,3 +127,17 @@
   {% call statement('two_clocks_step', fetch_result=true, auto_begin=true) %}{{ sql }}{% endcall %}
   {{ return(load_result('two_clocks_step').table) }}
 {% endmacro %}
+
+
+{# several statements inside the model's transaction, in one round trip where the engine takes them; the rows of the last #}
+{% macro _in_one_trip(statements) %}
+  {{ return(adapter.dispatch('in_one_trip', 'two_clocks')(statements | select | list)) }}
+{% endmacro %}
+
+{% macro default__in_one_trip(statements) %}
+  {% set last = namespace(table=none) %}
+  {% for sql in statements %}{% set last.table = two_clocks._in_transaction(sql) %}{% endfor %}
+  {{ return(last.table) }}
+{% endmacro %}
+
+{% macro postgres__in_one_trip(statements) %}{{ return(two_clocks._in_transaction(statements | join(';\n'))) }}{% endmacro %}
