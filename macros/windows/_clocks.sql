@@ -32,7 +32,7 @@
 -#}
 {% macro _target_side(request, watermark) %}
   {% if not is_incremental() %}{{ return(none) }}{% endif %}
-  {% set columns = adapter.get_columns_in_relation(this) %}
+  {% set columns = watermark.target_columns %}
   {% set column = two_clocks._find_column(columns, request.target_watermark) %}
   {% if column is none %}
     {% do two_clocks._refuse("the target of " ~ model.name ~ " has no column " ~ two_clocks._shown(request.target_watermark) ~ " to read its watermark from; select it in the model, or name it with target_watermark='...' (the target has: " ~ (columns | map(attribute='name') | join(', ')) ~ ")") %}

@@ -1,19 +1,44 @@
 {#-
   What the watermark of a request is made of: the SQL that names it, its type, and for integers its unit.
-  Asks the database once or, for integers, twice.
-  Returns {'sql', 'target_sql', 'type', 'kind', 'units_per_second'}; kind is timestamp, timestamptz, date or integer,
+  Asks the database once or, for integers, twice. Where there is a target to continue from, its columns are asked for too.
+  Returns {'sql', 'type', 'kind', 'units_per_second', 'target_columns'}; kind is timestamp, timestamptz, date or integer,
   units_per_second is 1, 1000 or 1000000 for an epoch and none for everything else.
 -#}
 {% macro _describe_watermark(request) %}
   {% set sql = two_clocks._column_sql(request.relation, request.watermark) if request.is_column else '(' ~ request.watermark ~ ')' %}
-  {% set type = two_clocks._one_value(two_clocks.type_probe_sql(request.relation, sql)) %}
+  {% set found = two_clocks._types_of_both_sides(request.relation, sql, this if is_incremental() else none) %}
+  {% set type = found.type %}
   {% set kind = two_clocks.watermark_kind(type) %}
   {% if kind is none %}
     {% do two_clocks._refuse("the watermark " ~ request.watermark ~ " of " ~ model.name ~ " is of type " ~ type ~ "; a watermark must be a timestamp, a date or an integer (or an expression that makes one, with target_watermark naming its column in the target)") %}
   {% endif %}
   {% set units = two_clocks._units_per_second(request, sql) if kind == 'integer' else none %}
   {% do two_clocks._check_lengths(request, kind, units) %}
-  {{ return({'sql': sql, 'type': type, 'kind': kind, 'units_per_second': units}) }}
+  {{ return({'sql': sql, 'type': type, 'kind': kind, 'units_per_second': units, 'target_columns': found.target_columns}) }}
+{% endmacro %}
+
+
+{#- The type of an expression over the source, and name and dtype of the target's columns (none where there is no target). -#}
+{% macro _types_of_both_sides(relation, sql, target) %}
+  {{ return(adapter.dispatch('types_of_both_sides', 'two_clocks')(relation, sql, target)) }}
+{% endmacro %}
+
+{% macro default__types_of_both_sides(relation, sql, target) %}
+  {{ return({'type': two_clocks._one_value(two_clocks.type_probe_sql(relation, sql)), 'target_columns': adapter.get_columns_in_relation(target) if target else none}) }}
+{% endmacro %}
+
+{# one question in place of two, of which the one that dbt would ask is the slowest of a small run #}
+{% macro postgres__types_of_both_sides(relation, sql, target) %}
+  {% if not target %}{{ return(two_clocks.default__types_of_both_sides(relation, sql, none)) }}{% endif %}
+  {% set question %}
+    select ({{ two_clocks.type_probe_sql(relation, sql) }}) as type, (
+      select cast(json_agg(json_build_object('name', attname, 'dtype', format_type(atttypid, null)) order by attnum) as text)
+      from pg_catalog.pg_attribute
+      where attrelid = to_regclass({{ two_clocks.text_literal(target | string) }}) and attnum > 0 and not attisdropped
+    ) as target_columns
+  {% endset %}
+  {% set row = run_query(question).rows[0] %}
+  {{ return({'type': row['type'], 'target_columns': fromjson(row['target_columns'] or '[]')}) }}
 {% endmacro %}
 
 
