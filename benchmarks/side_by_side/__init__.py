@@ -1,0 +1,1 @@
+"""One feed, one machine, every way to synchronise it: what ./scripts/bench runs."""
