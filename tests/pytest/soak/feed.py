@@ -48,9 +48,10 @@ class Feed:
     def delete(self, key: int) -> None:
         self.visible = [row for row in self.visible if row.id != key]
 
-    def restore(self, loads_ago: int) -> None:
-        """The source is replaced by an older copy; what it had shown since waits to be loaded once more."""
+    def restore(self, loads_ago: int, refilled: bool) -> None:
+        """The source is replaced by an older copy; `refilled`: what it had shown since waits to be loaded once more."""
         if self.states:
             older = self.states[-min(loads_ago, len(self.states))]
-            self.waiting = [row for row in dict.fromkeys(self.visible) if row not in older] + self.waiting
+            if refilled:
+                self.waiting = [row for row in dict.fromkeys(self.visible) if row not in older] + self.waiting
             self.visible = list(older)

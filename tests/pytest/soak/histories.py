@@ -6,16 +6,19 @@ its newest visible version, or named. A history that breaks that is told as a ti
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from soak.feed import LOADS, Feed
 from soak.judge import Judge, Row, lost_keys, newest
-from soak.lab import BEGIN, LOOKBACK, Lab, Seen
+from soak.lab import BEGIN, LOOKBACK, OLDEST, Lab, Seen
 from soak.rivals import batches_between
 
 MINUTE = timedelta(minutes=1)
@@ -23,25 +26,14 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 # how long before the wall clock a writer says that it changed a row: ties, late rows, clocks that are fast, and none
-AGES = [
-    0 * MINUTE,
-    MINUTE,
-    30 * MINUTE,
-    5 * HOUR,
-    LOOKBACK,
-    7 * HOUR,
-    30 * HOUR,
-    3 * DAY,
-    -5 * MINUTE,
-    -3 * HOUR,
-    -2 * DAY,
-    None,
-]
-PAUSES = [0 * MINUTE, MINUTE, HOUR, 6 * HOUR, DAY, 4 * DAY]
-LOOKBACKS = [None, timedelta(0), HOUR, 2 * DAY]
+AGES = [timedelta(0), MINUTE, HOUR, LOOKBACK, 7 * HOUR, 30 * HOUR, 3 * DAY, -5 * MINUTE, -2 * DAY, None]
+PAUSES = [timedelta(0), HOUR, LOOKBACK, DAY, 4 * DAY]
+LOOKBACKS = [timedelta(0), HOUR, LOOKBACK, 2 * DAY]
 
-changes = st.lists(st.tuples(st.integers(1, 6), st.sampled_from(AGES)), max_size=5)
+changes = st.lists(st.tuples(st.integers(1, 8), st.sampled_from(AGES)), min_size=1, max_size=6)
+loads = st.sampled_from(sorted(LOADS))
 pauses = st.sampled_from(PAUSES)
+days = st.lists(st.tuples(changes, loads, pauses), min_size=1, max_size=2)
 
 
 class History(RuleBasedStateMachine):
@@ -56,46 +48,50 @@ class History(RuleBasedStateMachine):
         self.feed, self.judge = Feed(), Judge()
         self.timeline: list[str] = []
         self.copies: list[str] = []
-        self.lab.clear()
         self.there = Seen()
-        self.tally.began()
+        self.plays = not self.tally.is_over()
 
     # ---- the source ----
 
-    @initialize(rows=changes, pause=pauses)
-    def begins(self, rows: list[tuple[int, timedelta | None]], pause: timedelta) -> None:
+    @initialize(rows=st.one_of(st.just([]), changes), lookback=st.sampled_from(LOOKBACKS))
+    def begins(self, rows: list[tuple[int, timedelta | None]], lookback: timedelta) -> None:
+        assume(self.plays)
+        self.lookback = lookback
+        self.lab.clear()
+        self.tally.began()
         self.people_change(rows)
         self.load_shows("everything", False, False)
-        self.run_sync(pause, None)
+        self.tell(f"the look-back is {lookback}")
+        self.sync(timedelta(0))
 
-    @rule(rows=changes)
+    @rule(days=days)
+    def days_pass(self, days: list[tuple[list[tuple[int, timedelta | None]], str, timedelta]]) -> None:
+        """What most days are like: some changes, a load, a run."""
+        for rows, which, pause in days:
+            self.people_change(rows)
+            self.load_shows(which, False, False)
+            self.sync(pause)
+
     def people_change(self, rows: list[tuple[int, timedelta | None]]) -> None:
         made = [self.feed.change(key, None if age is None else self.now - age) for key, age in rows]
         if made:
             self.tell("changed: " + told(made))
 
-    @rule(which=st.sampled_from(sorted(LOADS)), again=st.booleans(), one_row_per_key=st.booleans())
+    @rule(which=loads, again=st.booleans(), one_row_per_key=st.booleans())
     def load_shows(self, which: str, again: bool, one_row_per_key: bool) -> None:
         brought = self.feed.load(which, again, one_row_per_key)
         self.source_is_as_loaded()
         self.tell(f"load of {which}{', one row per key' if one_row_per_key else ''}: {told(brought)}")
 
-    @rule(rows=changes, which=st.sampled_from(sorted(LOADS)), pause=pauses)
-    def day_passes(self, rows: list[tuple[int, timedelta | None]], which: str, pause: timedelta) -> None:
-        """What most days are like: some changes, a load, a run."""
-        self.people_change(rows)
-        self.load_shows(which, False, False)
-        self.run_sync(pause, None)
-
-    @rule(key=st.integers(1, 6))
+    @rule(key=st.integers(1, 8))
     def row_is_deleted(self, key: int) -> None:
         self.feed.delete(key)
         self.source_is_as_loaded()
         self.tell(f"row {key} is deleted")
 
-    @rule(loads_ago=st.integers(1, 3))
-    def source_is_restored(self, loads_ago: int) -> None:
-        self.feed.restore(loads_ago)
+    @rule(loads_ago=st.integers(1, 3), refilled=st.booleans())
+    def source_is_restored(self, loads_ago: int, refilled: bool) -> None:
+        self.feed.restore(loads_ago, refilled)
         self.source_is_as_loaded()
         self.tell(f"the source is put back by {loads_ago} loads: {told(self.feed.visible)}")
 
@@ -106,12 +102,8 @@ class History(RuleBasedStateMachine):
     # ---- the syncs ----
 
     @rule(pause=pauses, lookback=st.sampled_from(LOOKBACKS))
-    def run_sync(self, pause: timedelta, lookback: timedelta | None) -> None:
+    def run_sync(self, pause: timedelta, lookback: timedelta) -> None:
         self.sync(pause, lookback)
-
-    @rule(pause=pauses)
-    def nothing_runs(self, pause: timedelta) -> None:
-        self.now += pause
 
     @rule(
         pause=pauses,
@@ -126,7 +118,7 @@ class History(RuleBasedStateMachine):
         for _ in range(times):
             arguments = ["--full-refresh"] if full_refresh else []
             run = self.lab.run(self.now, *arguments, is_first=before.sink is None, variables={"fails": where})
-            assert not run.result.success
+            self.must(not run.result.success, "a run that cannot succeed did")
         self.there = self.lab.look()
         self.must(self.there.sink == before.sink, "a run that failed left something behind")
         failed = self.there.windows[len(before.windows) :]
@@ -150,7 +142,7 @@ class History(RuleBasedStateMachine):
             self.must("would go" in run.errors(), f"the full refresh failed: {run.errors()}")
             self.must(self.there.sink == before, "a full refresh that was refused replaced something")
 
-    @rule(first=st.sampled_from(AGES[:8]), length=st.sampled_from(PAUSES))
+    @rule(first=st.sampled_from([age for age in AGES if age is not None]), length=st.sampled_from(PAUSES))
     def backfill(self, first: timedelta, length: timedelta) -> None:
         low = self.now - first
         high = low + length
@@ -159,7 +151,7 @@ class History(RuleBasedStateMachine):
         run = self.lab.run(self.now, models=["sink"], variables=given)
         if "microbatch" in self.lab.rivals and self.lab.stored("microbatch") is not None:
             # of the others it alone knows how
-            self.lab.run(self.now, *batches_between(max(low, BEGIN), max(high, BEGIN)), models=["microbatch"])
+            self.lab.run(self.now, *batches_between(max(low, OLDEST), max(high, OLDEST)), models=["microbatch"])
         self.there = self.lab.look()
         self.tell(f"backfill {low} to {high}: {run.statuses().get('sink')}")
         if run.result.success:
@@ -186,12 +178,16 @@ class History(RuleBasedStateMachine):
         self.judge.restored(self.there.sink or [])
         self.tell(f"the sink is put back: {told(self.there.sink or [])}")
 
-    def sync(self, pause: timedelta, lookback: timedelta | None) -> None:
+    def sync(self, pause: timedelta, lookback: timedelta | None = None) -> None:
+        """A normal run, with the look-back of this history or with another one."""
         self.now += pause
         before = self.there
-        options = {} if lookback is None else {"lookback": f"{int(lookback.total_seconds())} seconds"}
+        lookback = self.lookback if lookback is None else lookback
+        options = {"lookback": f"{int(lookback.total_seconds())} seconds"}
         run = self.lab.run(self.now, is_first=before.sink is None, **options)
-        self.tell(f"run{'' if lookback is None else f' with a look-back of {lookback}'}: {run.statuses().get('sink')}")
+        self.tell(
+            f"run{'' if lookback == self.lookback else f' with a look-back of {lookback}'}: {run.statuses().get('sink')}"
+        )
         self.must(run.statuses().get("sink") == "success", f"the run failed: {run.errors()}")
         self.there = self.lab.look()
         new = self.there.windows[len(before.windows) :]
@@ -201,13 +197,15 @@ class History(RuleBasedStateMachine):
         self.tally.ran(run.statuses())
         # while a range is searched for poison, less is read, and windows_contiguous says so
         if not before.leaves_out:
-            self.judge.ran(self.feed.visible, before.sink or [], self.now, LOOKBACK if lookback is None else lookback)
+            self.judge.ran(self.feed.visible, before.sink or [], self.now, lookback)
 
     # ---- the end ----
 
     def teardown(self) -> None:
         """One last run, and then everything is there or named."""
-        self.sync(MINUTE, None)
+        if not self.plays:
+            return
+        self.sync(MINUTE)
         sink = self.there.sink or []
         named = self.lab.signals(self.now)
         complaints = self.judge.complaints(self.feed.visible, sink, self.now, named)
@@ -219,6 +217,7 @@ class History(RuleBasedStateMachine):
 
     def must(self, holds: bool, otherwise: str) -> None:
         if not holds:
+            self.tally.deadline = None  # the history is played again, to find the shortest that does the same
             raise AssertionError(
                 "\n".join(
                     [
@@ -234,13 +233,19 @@ class History(RuleBasedStateMachine):
 class Tally:
     """What was played, and what each way to sync lost in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: float | None = None) -> None:
+        self.deadline = deadline
+        self.said: Callable[[], None] = lambda: None  # called now and then in a long run
         self.histories = self.runs = self.rows = self.named = 0
         self.lost: Counter[str] = Counter()
         self.lossy: Counter[str] = Counter()
         self.doubled: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self._last: dict[str, str] = {}
+
+    def is_over(self) -> bool:
+        """Whether the time is over, so that no further history is begun."""
+        return self.deadline is not None and time.monotonic() > self.deadline
 
     def began(self) -> None:
         self._last = {}
@@ -252,6 +257,8 @@ class Tally:
     def ended(self, history: History) -> None:
         """Count what is lost at the end although dbt called the last run of it a success."""
         self.histories += 1
+        if self.histories % 25 == 0:
+            self.said()
         visible, now = history.feed.visible, history.now
         self.rows += len(newest(visible, now))
         self.named += len(lost_keys(visible, history.there.sink or [], now))  # the judge saw each of them named
@@ -266,9 +273,9 @@ class Tally:
             self.doubled[model] += sum(count > 1 for count in Counter(row.id for row in sink).values())
 
 
-def machine(lab: Lab) -> type[History]:
-    """The machine on one lab, with a tally of its own."""
-    return type("History", (History,), {"lab": lab, "tally": Tally()})
+def machine(lab: Lab, deadline: float | None = None) -> type[History]:
+    """The machine on one lab, with a tally of its own; it begins no history after `deadline`, a time.monotonic()."""
+    return type("History", (History,), {"lab": lab, "tally": Tally(deadline)})
 
 
 def told(rows: list[Row]) -> str:

@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dbt_common.tests import enable_test_caching
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -44,22 +45,22 @@ from soak.lab import Lab  # noqa: E402
 from soak.rivals import NAMES  # noqa: E402
 
 STEPS = 10
-AT_ONCE = 20  # histories between two looks at the clock
+AT_ONCE = 500  # histories from one seed
 KILLS, CROWDS = 200, 40
 START, END = "<!-- soak -->", "<!-- /soak -->"
 
 
-def play_histories(lab: Lab, minutes: float, chosen_seed: int, at_most: int | None = None) -> tuple[Tally, str | None]:
+def play_histories(lab: Lab, minutes: float, chosen_seed: int) -> tuple[Tally, str | None]:
     """Random histories until the time is over; returns what was counted, and the shortest history that breaks a promise."""
-    history = machine(lab)
-    deadline, number = time.monotonic() + minutes * 60, 0
-    while time.monotonic() < deadline and (at_most is None or history.tally.histories < at_most):
-        batch = min(AT_ONCE, at_most - history.tally.histories) if at_most else AT_ONCE
+    history = machine(lab, deadline=time.monotonic() + minutes * 60)
+    history.tally.said = lambda: note(f"{history.tally.histories} histories on {lab.warehouse.engine}")
+    number = 0
+    while not history.tally.is_over():
         try:
             run_state_machine_as_test(
                 seed(chosen_seed * 1_000_003 + number)(history),
                 settings=settings(
-                    max_examples=batch,
+                    max_examples=AT_ONCE,
                     stateful_step_count=STEPS,
                     database=None,
                     deadline=None,
@@ -71,7 +72,6 @@ def play_histories(lab: Lab, minutes: float, chosen_seed: int, at_most: int | No
         except AssertionError as broken:
             return history.tally, str(broken)
         number += 1
-        note(f"{history.tally.histories} histories")
     return history.tally, None
 
 
@@ -152,6 +152,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.everything:
         given.kills, given.crowds, given.cases = given.kills or KILLS, given.crowds or CROWDS, True
+    enable_test_caching()  # dbt's own, for its tests: each macro's Jinja is parsed once
     chosen_seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
 
     figures: dict[str, Any] = {"seed": chosen_seed}
