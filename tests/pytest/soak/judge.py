@@ -37,6 +37,10 @@ class Named:
     left_out: list[tuple[datetime | None, datetime]] = field(default_factory=list)  # ranges, the lower end outside
     gaps: list[str] = field(default_factory=list)
 
+    def leaves_out(self, at: datetime) -> bool:
+        """Whether a watermark lies in a range that is said to be left out."""
+        return any((low is None or low < at) and at <= high for low, high in self.left_out)
+
 
 def eligible(rows: Iterable[Row], now: datetime) -> list[Row]:
     """Rows with a watermark that is not in the future."""
@@ -105,11 +109,7 @@ class Judge:
                 said.append(f"row {key} of {mark.at} says {row.note}, and {mark.note} was read last")
         lost = lost_keys(visible, sink, now)
         for key in sorted(lost - named.lost):
-            if not any(
-                (low is None or low < lost_at) and lost_at <= high
-                for low, high in named.left_out
-                for lost_at in [lost_mark(visible, key, now)]
-            ):
+            if not named.leaves_out(newest(visible, now)[key].at):
                 said.append(f"row {key} is lost and nothing names it: the sink holds {held.get(key)}")
         said += [f"row {key} is named as lost, and is not" for key in sorted(named.lost - lost)]
         said += [f"a gap between windows: {gap}" for gap in named.gaps]
@@ -135,7 +135,3 @@ def lost_keys(visible: Collection[Row], sink: Collection[Row], now: datetime) ->
         ):
             lost.add(key)
     return lost
-
-
-def lost_mark(visible: Collection[Row], key: int, now: datetime) -> datetime:
-    return newest([row for row in visible if row.id == key], now)[key].at

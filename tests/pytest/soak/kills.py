@@ -10,6 +10,7 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -29,8 +30,6 @@ class Kills:
     """What came of a number of kills."""
 
     survived: Counter[str] = field(default_factory=Counter)
-    committed: Counter[str] = field(default_factory=Counter)  # killed after all was done
-    moments: list[float] = field(default_factory=list)  # seconds after the first statement
     broken: list[str] = field(default_factory=list)
 
     @property
@@ -121,24 +120,24 @@ class Victim:
         """Kill one run so many seconds after its first statement; whether it was still alive, and what is wrong."""
         self.change(kind)
         before, windows = self.sink(), self.succeeded()
-        survived_it = self._run_and_kill(kind, after)
+        killed = not self._run_and_kill(kind, after)
         there = self.sink()
         recorded = self.succeeded() > windows
         untouched = there == before
         delivered = there is not None and not untouched and self.undelivered() == 0
         moment = f"{kind} killed {after:.3f} s after its first statement: "
         if not untouched and not delivered:
-            return not survived_it, f"{moment}neither all nor nothing was written: {before} became {there}"
+            return killed, f"{moment}neither all nor nothing was written: {before} became {there}"
         if delivered != recorded:
-            return not survived_it, f"{moment}delivered: {delivered}, in the ledger: {recorded}"
+            return killed, f"{moment}delivered: {delivered}, in the ledger: {recorded}"
         self.now += timedelta(minutes=1)
         self.project.run(now=self.spoken())
         if kind == "backfill":
             self.project.run(now=self.spoken(), variables=OLD)
         count, keys, _ = self.sink() or (0, 0, 0)
         if self.undelivered() or count != keys:
-            return not survived_it, f"{moment}the next run left {self.undelivered()} undelivered, {count - keys} twice"
-        return not survived_it, None
+            return killed, f"{moment}the next run left {self.undelivered()} undelivered, {count - keys} twice"
+        return killed, None
 
     def _run_and_kill(self, kind: str, after: float) -> bool:
         """Returns whether the run came to its end."""
@@ -175,22 +174,29 @@ class Victim:
         return self.spans[kind]
 
 
-def play(project: Project, number: int, seed: int, said=lambda line: None) -> Kills:
-    """Kill `number` runs, of each kind in turn."""
+def play(
+    project: Project,
+    number: int,
+    seed: int,
+    span: float | None = None,
+    said: Callable[[str], None] = lambda line: None,
+) -> Kills:
+    """Kill `number` runs, of each kind in turn, up to `span` seconds after their first statement; none: as long as one takes."""
     dice = random.Random(seed)
     victim, kills = Victim(project, dice), Kills()
-    while kills.total + len(kills.broken) < number:
-        kind = KINDS[(kills.total + len(kills.broken)) % len(KINDS)]
-        # most moments near the end of the shorter runs would find nothing to kill
+    if span is not None:
+        victim.spans = dict.fromkeys(KINDS, span)
+    while kills.total < number:
+        kind = KINDS[kills.total % len(KINDS)]
         after = dice.uniform(0, victim.span(kind))
         killed, wrong = victim.kill(kind, after)
         if wrong:
             kills.broken.append(wrong)
-            said(wrong)
             break
         if killed:
             kills.survived[kind] += 1
-            kills.moments.append(after)
+            if kills.total % 20 == 0:
+                said(f"{kills.total} kills")
         else:
-            victim.spans[kind] *= 0.95
+            victim.spans[kind] *= 0.95  # it was quicker than that
     return kills

@@ -178,7 +178,7 @@ def main() -> int:
             if given.kills:
                 warehouse = PostgresWarehouse(database)
                 with project_in(directory / "kills", warehouse) as project:
-                    killed = kills.play(with_sink(project), given.kills, chosen_seed, note)
+                    killed = kills.play(with_sink(project), given.kills, chosen_seed, said=note)
                 figures["kills"] = dict(killed.survived)
                 broken += killed.broken
                 warehouse.clear()
