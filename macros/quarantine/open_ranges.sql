@@ -8,7 +8,9 @@
         meta:
           two_clocks_poison: {after: 3, floor: '1 hour'}      # the default is {after: 3, floor: 0}; false turns it off
 
-  Halves are counted in watermarks, not in hours, so the search takes after + log2(watermarks in the window) + 1 runs.
+  Halves are counted in watermarks, not in hours, so the search takes after + log2(watermarks in the window) + 1 runs, and one or
+  two more: that the poison is in the half that was not read is a guess, and where the cause has gone meanwhile a wrong one. So the
+  whole is tried once after the first half that could be read, and once before a range is pinned that has not failed by itself.
   lower_value is outside the range (none: from the beginning), upper_value inside; both exact text.
 -#}
 {% macro open_ranges_relation() %}
@@ -56,7 +58,7 @@
   {% if cut.status == 'skipped' %}{{ return(none) }}{% endif %}
   {% set poison = two_clocks._poison_request(cut) %}
   {% if poison is none %}{{ return(none) }}{% endif %}
-  {% do cut.update({'poison': poison, 'pins': [], 'emptied': [], 'probe': none}) %}
+  {% do cut.update({'poison': poison, 'pins': [], 'emptied': [], 'probe': none, 'trial': none}) %}
   {#- these read the whole of what they were asked for; if that succeeds, the ranges in it are closed -#}
   {% set reads_all = cut.kind in ['backfill', 'full_refresh'] or two_clocks._retries_ranges() %}
   {% do cut.update({'reads_ranges': reads_all}) %}
@@ -72,6 +74,9 @@
     {% set found = run_query(two_clocks.halve_range_sql(cut, inside)).rows[0] %}
     {% if (found.marks or 0) == 0 and range.state != 'written_off' %}
       {% do cut.emptied.append(range.range_id) %}
+    {% elif range.state == 'searching' and range.reason == two_clocks._lower_half_was_read() and (found.within_floor == 1 or range.failures | int == poison.after) %}
+      {% do cut.update({'trial': range.range_id}) %}
+      {% do two_clocks.prepare_safe_cast() %}
     {% elif range.state != 'searching' or found.within_floor == 1 %}
       {% if range.state == 'searching' %}{% do cut.pins.append(range.range_id) %}{% endif %}
       {% do left_out.append(two_clocks._not_in_range(cut, range)) %}
@@ -84,6 +89,10 @@
   {% if cut.probe %}{% do two_clocks._read_half(cut) %}{% endif %}
   {% if left_out %}{% do cut.update({'predicate': '(' ~ cut.predicate ~ ') and ' ~ left_out | join(' and ')}) %}{% endif %}
 {% endmacro %}
+
+
+{# what a range says of itself while only success has narrowed it: that it holds the poison is a guess #}
+{% macro _lower_half_was_read() %}{{ return('what lay below it was read without an error') }}{% endmacro %}
 
 
 {# the window becomes the lower half of the range; the ledger shows it as such #}
@@ -148,13 +157,14 @@
 {% macro _settle_open_ranges(cut) %}
   {% if not cut.get('poison') or not two_clocks._open_ranges_exist() %}{{ return(none) }}{% endif %}
   {% if cut.probe %}
-    {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, [cut.probe.range_id], {'lower_value': two_clocks.text_literal(cut.probe.middle_value)})) %}
+    {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, [cut.probe.range_id], {
+        'lower_value': two_clocks.text_literal(cut.probe.middle_value), 'reason': two_clocks.text_literal(two_clocks._lower_half_was_read())})) %}
   {% endif %}
   {% if cut.pins %}{% do two_clocks._in_transaction(two_clocks.pin_ranges_sql(cut)) %}{% endif %}
   {% if cut.emptied %}
     {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, cut.emptied, {'state': "'closed'", 'reason': "'no row lies in it any more'"})) %}
   {% endif %}
-  {% if cut.reads_ranges and cut.to %}{% do two_clocks._in_transaction(two_clocks.close_ranges_sql(cut)) %}{% endif %}
+  {% if (cut.reads_ranges or cut.trial) and cut.to %}{% do two_clocks._in_transaction(two_clocks.close_ranges_sql(cut)) %}{% endif %}
 {% endmacro %}
 
 
@@ -187,8 +197,10 @@
 {% macro _ranges_after_failure(cut, message) %}
   {% if not cut.get('poison') or cut.kind not in ['initial', 'incremental'] or cut.reads_ranges or cut.get('breaker_tripped') or cut.to is none %}{{ return([]) }}{% endif %}
   {% set text = two_clocks.text_literal(message) %}
-  {% if cut.probe %}
-    {{ return([two_clocks.change_ranges_sql(cut, [cut.probe.range_id], {'upper_value': two_clocks.text_literal(cut.probe.middle_value), 'failures': 'failures + 1', 'message': text})]) }}
+  {% if cut.probe or cut.trial %}
+    {% set changes = {'failures': 'failures + 1', 'message': text, 'reason': 'null'} %}
+    {% if cut.probe %}{% do changes.update({'upper_value': two_clocks.text_literal(cut.probe.middle_value)}) %}{% endif %}
+    {{ return([two_clocks.change_ranges_sql(cut, [cut.probe.range_id if cut.probe else cut.trial], changes)]) }}
   {% endif %}
   {#- what failed although a range that was found is left out is another poison: that one's search is over -#}
   {% set statements = [two_clocks.pin_ranges_sql(cut)] if cut.pins else [] %}

@@ -8,7 +8,7 @@ import math
 import pytest
 import yaml
 
-from quarantine.conftest import Guarded, at
+from quarantine.conftest import SINK, Guarded, at
 from quarantine.test_commands import two_clocks
 from two_clocks.recovery.reconciling import LEFT_OUT
 
@@ -49,7 +49,7 @@ def test_C56_poison_inside_the_model_is_pinned_and_all_other_rows_are_delivered(
         guarded.project.run(now=NEXT_DAY)
     for key in range(1, rows + 1):
         guarded.feed((key, "poison" if key == 5 else "7", at(key)))
-    runs = run_until_pinned(guarded, 2 + math.ceil(math.log2(rows + 1)) + 1)
+    runs = run_until_pinned(guarded, 2 + math.ceil(math.log2(rows + 1)) + 3)
 
     delivered = [key for key in range(1, rows + 1) if key != 5]
     assert [key for key in guarded.project.ids() if key] == delivered
@@ -100,6 +100,27 @@ def test_two_poisons_are_found_one_after_the_other_by_the_default(guarded: Guard
     assert {state for state, *_ in ranges(guarded)} == {"closed"}
 
 
+@pytest.mark.parametrize("failures", [3, 5])
+def test_a_cause_that_goes_away_leaves_no_range_behind_and_holds_nothing_back_for_long(
+    guarded: Guarded, failures: int
+) -> None:
+    """A model that was broken as a whole for some nights: no row of it is poison."""
+    guarded.project.run(now=NEXT_DAY)
+    for key in range(1, 17):
+        guarded.feed((key, "7", at(key)))
+    guarded.project.model("sink", SINK.replace("cast(grade", "cast('broken' || grade"))
+    for _ in range(failures):
+        assert not guarded.project.attempt(now=NEXT_DAY).result.success
+    guarded.project.model("sink", SINK)
+    runs = 0
+    while len(guarded.project.ids()) < 16:
+        runs += 1
+        guarded.project.run(now=NEXT_DAY)
+        assert runs <= (2 if failures == 3 else 5)
+    guarded.project.run(now=NEXT_DAY)
+    assert [state for state, *_ in ranges(guarded)] == ["closed"]
+
+
 def test_the_search_can_be_turned_off(guarded: Guarded) -> None:
     guarded.project.write(
         "models/sync/sink.yml",
@@ -114,7 +135,7 @@ def test_the_search_can_be_turned_off(guarded: Guarded) -> None:
 def test_a_range_can_be_written_off_with_a_reason_and_stays_left_out(guarded: Guarded) -> None:
     declare(guarded, after=1)
     guarded.feed((1, "7", at(1)), (2, "poison", at(2)))
-    run_until_pinned(guarded, 4)
+    run_until_pinned(guarded, 5)
     assert guarded.project.ids() == [1]
     result = two_clocks(
         guarded, "quarantine", "write-off", "--select", "sink", "--reason", "lost in 2019", now=NEXT_DAY
