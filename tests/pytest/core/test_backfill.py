@@ -190,7 +190,7 @@ def test_bounds_without_a_zone_are_read_in_the_zone_of_the_column(history: Proje
         "C54 long after the target",
     ],
 )
-def test_C52_a_backfill_that_makes_no_sense_is_refused_and_writes_nothing(
+def test_C52_C54_a_backfill_that_makes_no_sense_is_refused_and_writes_nothing(
     history: Project, variables: dict[str, object], words: list[str]
 ) -> None:
     before = history.everything()

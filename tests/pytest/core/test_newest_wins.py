@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from support.project import SINK, Project
+from support.project import REPOSITORY, SINK, Project
+
+from two_clocks.audit.run import audit_project
 
 TEN, ELEVEN, TWELVE = (f"2024-06-03 {hour}:00" for hour in (10, 11, 12))
 NOON = "2024-06-03T12:00:00Z"
@@ -309,6 +311,30 @@ def test_incremental_predicates_narrow_the_match(project: Project) -> None:
     project.run(now=NOON)
 
     assert project.rows() == [(1, "edited"), (2, "b")]
+
+
+def test_C34_a_predicate_bounded_by_the_wall_clock_misses_an_older_match_and_the_audit_says_so(
+    project: Project,
+) -> None:
+    """dbt's own meaning of the setting is kept, so what it does is documented, flagged, and found by a test of the key."""
+    project.model(
+        "sink",
+        configured(incremental_predicates=["DBT_INTERNAL_DEST.changed_at > current_timestamp - interval '7 days'"]),
+    )
+    project.feed((1, "stored long ago", TEN))
+    project.run(now=NOON)
+    edit(project, "edited", ELEVEN)
+    project.run(now=NOON)
+    assert sorted(note for _, note in project.rows()) == ["edited", "stored long ago"]
+
+    (report,) = [one for one in audit_project(project.directory, workers=1).reports if one.name == "sink"]
+    (finding,) = [one for one in report.findings if one.rule == "TC06"]
+    assert report.verdict != "safe" and "wall clock" in finding.message
+    documented = (REPOSITORY / "docs/audit.md").read_text().split("### TC06")[1].split("###")[0]
+    assert "does not find the stored row and inserts the new version beside it" in " ".join(documented.split())
+    project.model("sink", SINK)
+    edit(project, "edited again", TWELVE)
+    assert "more than one row" in project.refused(now=NOON)
 
 
 def test_the_same_rules_come_at_select_level_for_dbts_own_merge(project: Project) -> None:

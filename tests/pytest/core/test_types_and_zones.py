@@ -73,10 +73,10 @@ def watermark(request: pytest.FixtureRequest, project: Project) -> WatermarkType
     ],
     indirect=["watermark"],
 )
-def test_C41_every_type_of_watermark_works_end_to_end_in_every_sessions_zone(
+def test_C40_C41_every_type_of_watermark_works_end_to_end_in_every_sessions_zone(
     project: Project, watermark: WatermarkType, zone: str
 ) -> None:
-    """C40 and C41: ties, late rows, rows not due, and a ledger in UTC."""
+    """The same rows as with UTC: ties, late rows, rows not due, and a ledger in UTC."""
     project.set_session_zone(zone)
     last, step = datetime(2024, 6, 3), watermark.step
     watermark.feed(project, (1, "a", last - 20 * step), (2, "b", last), (99, "not due", last + timedelta(days=9)))
