@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import ClassVar
+from unittest import SkipTest
 
-from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -55,7 +55,8 @@ class History(RuleBasedStateMachine):
 
     @initialize(rows=st.one_of(st.just([]), changes), lookback=st.sampled_from(LOOKBACKS))
     def begins(self, rows: list[tuple[int, timedelta | None]], lookback: timedelta) -> None:
-        assume(self.plays)
+        if not self.plays:
+            raise SkipTest("the time is over")  # which Hypothesis hands on at once
         self.lookback = lookback
         self.lab.clear()
         self.tally.began()

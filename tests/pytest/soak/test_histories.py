@@ -26,6 +26,7 @@ def test_each_row_is_delivered_in_its_newest_version_or_named(empty_project: Pro
             deadline=None,
             phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
         ),
     )
     assert history.tally.histories >= 1
