@@ -25,3 +25,13 @@
 {% macro spark__newest_versions(changes, keys, watermark) %}
   {{ return('(select picked.version.* from (select max_by(struct(changed.*), struct(' ~ watermark ~ ', xxhash64(changed.*))) as version from ' ~ changes ~ ' as changed where ' ~ two_clocks._no_null_key(keys) ~ ' group by ' ~ keys | join(', ') ~ ') as picked)') }}
 {% endmacro %}
+
+
+{# a select as something that FROM takes, with an alias after it or without one #}
+{% macro derived_table(sql) %}{{ return(adapter.dispatch('derived_table', 'two_clocks')(sql)) }}{% endmacro %}
+{% macro default__derived_table(sql) %}{{ return('(' ~ sql ~ ')') }}{% endmacro %}
+
+{# before 16 a subquery needs an alias, and may have only one; a join in parentheses may do without #}
+{% macro postgres__derived_table(sql) %}
+  {{ return('((' ~ sql ~ ') as two_clocks_newest cross join (select) as two_clocks_nothing)' if two_clocks.postgres_version() < 160000 else '(' ~ sql ~ ')') }}
+{% endmacro %}

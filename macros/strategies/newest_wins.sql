@@ -28,7 +28,7 @@
   {% endfor %}
   {% set column = two_clocks._find_column(target_columns, book.target_watermark) %}
   {% set watermark = column.quoted if column else two_clocks._column_sql(changes, book.target_watermark) %}
-  {{ return('(' ~ two_clocks.newest_wins_select_sql(changes, keys, watermark, target_columns) ~ ')') }}
+  {{ return(two_clocks.derived_table(two_clocks.newest_wins_select_sql(changes, keys, watermark, target_columns))) }}
 {% endmacro %}
 
 

@@ -337,16 +337,17 @@ def test_C34_a_predicate_bounded_by_the_wall_clock_misses_an_older_match_and_the
     assert "more than one row" in project.refused(now=NOON)
 
 
-def test_the_same_rules_come_at_select_level_for_dbts_own_merge(project: Project) -> None:
+@pytest.mark.parametrize("alias", ["", "as newest"])
+def test_the_same_rules_come_at_select_level_for_dbts_own_merge(project: Project, alias: str) -> None:
     project.model(
         "sink",
-        """
-        {{ config(unique_key='id', incremental_strategy='merge') }}
+        f"""
+        {{{{ config(unique_key='id', incremental_strategy='merge') }}}}
         with changes as (
             select id, note, changed_at
-            from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as feed
+            from {{{{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }}}} as feed
         )
-        select * from {{ two_clocks.newest_wins('changes') }}
+        select * from {{{{ two_clocks.newest_wins('changes') }}}} {alias}
         """,
     )
     project.feed((1, "older", TEN), (1, "newest", ELEVEN), (2, "same", TEN), (3, "stays", TWELVE))
