@@ -108,3 +108,21 @@ def test_a_backfill_reads_its_range_and_no_more(project: Project) -> None:
     variables = {"two_clocks_backfill_from": "2024-06-02", "two_clocks_backfill_to": "2024-06-02"}
     project.run(now=NOON, variables=variables)
     assert project.ids() == [1, 2, 3, 102]
+
+
+def test_the_rules_at_select_level_need_no_alias(project: Project) -> None:
+    project.model(
+        "sink",
+        """
+        {{ config(unique_key='id', incremental_strategy='merge') }}
+        with changes as (
+            select id, note, changed_at
+            from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as feed
+        )
+        select * from {{ two_clocks.newest_wins('changes') }}
+        """,
+    )
+    project.feed((1, "older", "2024-06-03 08:00"), (1, "newest", "2024-06-03 09:00"))
+    for _ in range(2):
+        project.run(now=NOON)
+        assert project.rows() == [(1, "newest")]
