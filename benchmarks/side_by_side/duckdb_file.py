@@ -41,6 +41,7 @@ class DuckdbFile:
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         with duckdb.connect() as connection:
-            connection.execute(f"attach '{self.path}' as bench (storage_version '{STORAGE}')")
-            connection.execute("use bench")
+            # by the name that every client gives it, which SQLMesh writes into its views
+            connection.execute(f"attach '{self.path}' as {self.path.stem} (storage_version '{STORAGE}')")
+            connection.execute(f"use {self.path.stem}")
             return connection.execute(sql).fetchall()

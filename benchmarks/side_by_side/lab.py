@@ -66,7 +66,7 @@ class Lab:
         """Prepares one, or notes why it cannot take part."""
         try:
             kind.version()
-            database = self.server or DuckdbFile(template).copy(self.directory / f"{kind.name}.duckdb")
+            database = self.server or DuckdbFile(template).copy(self.directory / f"bench_{kind.name}.duckdb")
             contender = kind(self.engine, database, self.directory / kind.name)
             self.say(f"preparing {kind.title}")
             contender.prepare()

@@ -102,7 +102,12 @@ class Contender(ABC):
         self.database.execute(f"create table {self.table} as select {', '.join(COLUMNS)} from {TABLE}")
         self.index(self.table)
 
+    @property
+    def unique(self) -> bool:
+        """False for those that leave the old version of a row where it was, when the row moves to another range."""
+        return True
+
     def index(self, table: str) -> None:
-        self.database.execute(f"create unique index {self.name}_key on {table} ({KEY})")
+        self.database.execute(f"create {'unique ' if self.unique else ''}index {self.name}_key on {table} ({KEY})")
         self.database.execute(f"create index {self.name}_watermark on {table} ({WATERMARK})")
         self.database.execute(f"analyze {table}")

@@ -88,8 +88,6 @@ class SqlmeshByTimeRange(SqlmeshProject):
     title = "SQLMesh INCREMENTAL_BY_TIME_RANGE"
     kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {WATERMARK}, lookback {LOOKBACK_HOURS * 2})"
 
-    def index(self, table: str) -> None:
-        """Not unique: a row that moves into another range leaves its old version in the first."""
-        self.database.execute(f"create index {self.name}_key on {table} ({KEY})")
-        self.database.execute(f"create index {self.name}_watermark on {table} ({WATERMARK})")
-        self.database.execute(f"analyze {table}")
+    @property
+    def unique(self) -> bool:
+        return False
