@@ -28,12 +28,13 @@ DAY = timedelta(days=1)
 # how long before the wall clock a writer says that it changed a row: ties, late rows, clocks that are fast, and none
 AGES = [timedelta(0), MINUTE, HOUR, LOOKBACK, 7 * HOUR, 30 * HOUR, 3 * DAY, -5 * MINUTE, -2 * DAY, None]
 PAUSES = [timedelta(0), HOUR, LOOKBACK, DAY, 4 * DAY]
-LOOKBACKS = [timedelta(0), HOUR, LOOKBACK, 2 * DAY]
+LOOKBACKS = [timedelta(0), timedelta(0), LOOKBACK, 2 * DAY]
 
 changes = st.lists(st.tuples(st.integers(1, 8), st.sampled_from(AGES)), min_size=1, max_size=6)
 loads = st.sampled_from(sorted(LOADS))
 pauses = st.sampled_from(PAUSES)
-days = st.lists(st.tuples(changes, loads, pauses), min_size=1, max_size=2)
+one_day = st.tuples(changes, loads, pauses)
+Day = tuple[list[tuple[int, timedelta | None]], str, timedelta]
 
 
 class History(RuleBasedStateMachine):
@@ -65,36 +66,54 @@ class History(RuleBasedStateMachine):
         self.tell(f"the look-back is {lookback}")
         self.sync(timedelta(0))
 
-    @rule(days=days)
-    def days_pass(self, days: list[tuple[list[tuple[int, timedelta | None]], str, timedelta]]) -> None:
+    @rule(days=st.lists(one_day, min_size=1, max_size=2))
+    def days_pass(self, days: list[Day]) -> None:
+        for day in days:
+            self.day_passes(day)
+
+    def day_passes(self, day: Day) -> None:
         """What most days are like: some changes, a load, a run."""
-        for rows, which, pause in days:
-            self.people_change(rows)
-            self.load_shows(which, False, False)
-            self.sync(pause)
+        rows, which, pause = day
+        self.people_change(rows)
+        self.load_shows(which, False, False)
+        self.sync(pause)
 
     def people_change(self, rows: list[tuple[int, timedelta | None]]) -> None:
         made = [self.feed.change(key, None if age is None else self.now - age) for key, age in rows]
         if made:
             self.tell("changed: " + told(made))
 
-    @rule(which=loads, again=st.booleans(), one_row_per_key=st.booleans())
+    @rule(rows=changes, which=loads, again=st.booleans(), one_row_per_key=st.booleans(), pause=pauses)
+    def odd_load(
+        self,
+        rows: list[tuple[int, timedelta | None]],
+        which: str,
+        again: bool,
+        one_row_per_key: bool,
+        pause: timedelta,
+    ) -> None:
+        self.people_change(rows)
+        self.load_shows(which, again, one_row_per_key)
+        self.sync(pause)
+
     def load_shows(self, which: str, again: bool, one_row_per_key: bool) -> None:
         brought = self.feed.load(which, again, one_row_per_key)
         self.source_is_as_loaded()
         self.tell(f"load of {which}{', one row per key' if one_row_per_key else ''}: {told(brought)}")
 
-    @rule(key=st.integers(1, 8))
-    def row_is_deleted(self, key: int) -> None:
+    @rule(key=st.integers(1, 8), then=one_day)
+    def row_is_deleted(self, key: int, then: Day) -> None:
         self.feed.delete(key)
         self.source_is_as_loaded()
         self.tell(f"row {key} is deleted")
+        self.day_passes(then)
 
-    @rule(loads_ago=st.integers(1, 3), refilled=st.booleans())
-    def source_is_restored(self, loads_ago: int, refilled: bool) -> None:
+    @rule(loads_ago=st.integers(1, 3), refilled=st.booleans(), then=one_day)
+    def source_is_restored(self, loads_ago: int, refilled: bool, then: Day) -> None:
         self.feed.restore(loads_ago, refilled)
         self.source_is_as_loaded()
         self.tell(f"the source is put back by {loads_ago} loads: {told(self.feed.visible)}")
+        self.day_passes(then)
 
     def source_is_as_loaded(self) -> None:
         self.lab.show(self.feed)
@@ -170,14 +189,15 @@ class History(RuleBasedStateMachine):
         self.tell("the sink is backed up")
 
     @precondition(lambda self: self.copies)
-    @rule()
-    def sink_is_restored(self) -> None:
+    @rule(then=one_day)
+    def sink_is_restored(self, then: Day) -> None:
         for model in self.copies:
             if self.lab.stored(model) is not None:
                 self.lab.put_back(model, copy=f"copy_of_{model}")
         self.there = self.lab.look()
         self.judge.restored(self.there.sink or [])
         self.tell(f"the sink is put back: {told(self.there.sink or [])}")
+        self.day_passes(then)
 
     def sync(self, pause: timedelta, lookback: timedelta | None = None) -> None:
         """A normal run, with the look-back of this history or with another one."""

@@ -45,7 +45,7 @@ from soak.histories import Tally, machine  # noqa: E402
 from soak.lab import Lab  # noqa: E402
 from soak.rivals import NAMES  # noqa: E402
 
-STEPS = 10
+STEPS = 8
 AT_ONCE = 500  # histories from one seed
 KILLS, CROWDS = 200, 40
 START, END = "<!-- soak -->", "<!-- /soak -->"

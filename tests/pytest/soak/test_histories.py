@@ -10,8 +10,8 @@ from soak.histories import machine
 from soak.lab import Lab
 
 # how many histories an ordinary test run plays, and of how many steps; a step costs a run of dbt or two
-HISTORIES = {"duckdb": 18, "postgres": 12}
-STEPS = 4
+HISTORIES = {"duckdb": 16, "postgres": 12}
+STEPS = 3
 
 
 def test_each_row_is_delivered_in_its_newest_version_or_named(empty_project: Project, engine: str) -> None:
