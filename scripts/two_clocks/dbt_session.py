@@ -154,10 +154,19 @@ class DbtSession:
             options += ["--target", self.target]
         if self.target_path:
             options += ["--target-path", str(self.target_path), "--log-path", str(self.target_path / "logs")]
-        all_vars = {**self.vars, **(vars or {})}
+        all_vars = {**self.vars, **{name: _literally(value) for name, value in (vars or {}).items()}}
         if all_vars:
             options += ["--vars", _as_yaml(all_vars)]
         return options
+
+
+def _literally(value: Any) -> Any:
+    """A var whose text stays as it is. dbt renders a var that is a text (and none inside of a list or a mapping), so a row that
+    holds a template, once it has come into a var, would read the variables of this machine."""
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    inside = json.dumps(value, ensure_ascii=False).replace("{", "\\u007b").replace("}", "\\u007d")
+    return f"{{{{ {inside} }}}}"
 
 
 def _as_yaml(value: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from two_clocks import console
 from two_clocks.concealed import concealed
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun, one_line
+from two_clocks.one_model import selector_of
 from two_clocks.operations import run_operation
 from two_clocks.recovery.dbt import ask, refusal
 from two_clocks.watched_models import WINDOW_MACROS
@@ -186,8 +187,7 @@ class _Outcome:
 
 
 def _run(session: DbtSession, unique_id: str, vars: dict[str, str] | None = None) -> _Outcome:
-    selector = "fqn:" + ".".join(session.manifest.nodes[unique_id].fqn)
-    result = session.invoke(["run", "--select", selector], vars=vars)
+    result = session.invoke(["run", "--select", selector_of(session, unique_id)], vars=vars)
     (outcome,) = [one for one in result.result.results if one.node.unique_id == unique_id]
     failed = str(outcome.status) not in ("success", "pass")
     return _Outcome(

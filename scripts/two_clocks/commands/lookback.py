@@ -172,7 +172,10 @@ def quoted(text: str | None) -> str:
     return (
         "none"
         if text is None
-        else json.dumps(text).replace("{", "\\u007b").replace("}", "\\u007d").replace("%", "\\u0025")
+        else json.dumps(text, ensure_ascii=False)
+        .replace("{", "\\u007b")
+        .replace("}", "\\u007d")
+        .replace("%", "\\u0025")
     )
 
 

@@ -12,6 +12,7 @@ from two_clocks import console
 from two_clocks.cli_options import common_options
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
+from two_clocks.one_model import selector_of
 from two_clocks.operations import run_operation
 from two_clocks.recovery.dbt import ask, find_models, find_windowed_models, open_session, options_for_dbt, refusal
 
@@ -208,7 +209,7 @@ def read_ranges(session: DbtSession, models: Sequence[str], settled: bool = Fals
 
 def retry_model(session: DbtSession, unique_id: str, ranges_before: Sequence[dict[str, Any]]) -> str | None:
     """Runs the model over all that waits; returns why open ranges still cannot be read, if they cannot."""
-    selector = "fqn:" + ".".join(session.manifest.nodes[unique_id].fqn)
+    selector = selector_of(session, unique_id)
     failure = None
     if ranges_before:
         try:

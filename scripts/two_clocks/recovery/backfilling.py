@@ -11,7 +11,7 @@ from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun
 from two_clocks.recovery.dbt import Model, Window, ask, open_model, refusal
 from two_clocks.recovery.lock import Lock
-from two_clocks.recovery.reconciling import plain
+from two_clocks.recovery.reconciling import LEDGER_WINDOWS, plain
 from two_clocks.recovery.words import counted
 
 # More dbt runs than anybody waits for: a sign that the chunk was meant to be longer.
@@ -263,7 +263,7 @@ def resume(session: DbtSession, plan: Plan) -> Plan:
 
 
 def ledger_of(session: DbtSession, model: Model) -> list[dict[str, Any]]:
-    return ask(session, "{{ two_clocks.ledger_windows_query('" + model.unique_id + "') }}")
+    return ask(session, LEDGER_WINDOWS, {"two_clocks_model": model.unique_id})
 
 
 # --- running -----------------------------------------------------------------------------------------------------------

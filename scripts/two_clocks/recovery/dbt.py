@@ -13,6 +13,7 @@ import click
 
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun
+from two_clocks.one_model import selector_of
 
 _OWN_SENTENCE = re.compile(r"two_clocks: (?P<sentence>.*?\.)(?=\s*(?:>|$)|\s+in (?:macro|model)\b)", re.S)
 # What a macro calls an argument or a var is an option here.
@@ -209,7 +210,7 @@ def open_model(
         CannotRun: the model cannot be compiled; a refusal of window() comes through in its own words.
     """
     node = session.manifest.nodes[unique_id]
-    selector = "fqn:" + ".".join(node.fqn)
+    selector = selector_of(session, unique_id)
     try:
         result = session.invoke(
             ["compile", "--select", selector, *(["--full-refresh"] if full_refresh else [])], vars=vars, check=True

@@ -15,6 +15,10 @@ from two_clocks.recovery.dbt import Model, Window, ask, open_model, target_exist
 LOST = ("missing", "stale", "differs")
 WHATS = (*LOST, "orphaned")
 
+# names come as vars: in the template itself a quote in one would end the text that it stands in
+LEDGER_WINDOWS = "{{ two_clocks.ledger_windows_query(var('two_clocks_model', '')) }}"
+OPEN_RANGES = "{{ two_clocks.open_ranges_sql(var('two_clocks_models', [])) }}"
+
 # A list of buckets longer than this is no shorter a way than looking at every key.
 LISTED_BUCKETS = 4096
 
@@ -283,8 +287,9 @@ def _uneligible(session: DbtSession, window: Window) -> dict[str, Any]:
 
 
 def _in_quarantine(session: DbtSession, pair: Pair) -> int:
-    question = "{{ two_clocks.held_rows_query(" + repr(pair.model.unique_id) + ", " + repr(pair.window.stream) + ") }}"
-    return int(ask(session, question)[0]["held"])
+    given = {"two_clocks_model": pair.model.unique_id, "two_clocks_stream": pair.window.stream}
+    question = "{{ two_clocks.held_rows_query(var('two_clocks_model', ''), var('two_clocks_stream', '')) }}"
+    return int(ask(session, question, given)[0]["held"])
 
 
 def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
@@ -292,7 +297,7 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
     pair = found.pair
     if not pair.window or not found.differences:
         return found
-    rows = ask(session, "{{ two_clocks.ledger_windows_query('" + pair.model.unique_id + "') }}")
+    rows = ask(session, LEDGER_WINDOWS, {"two_clocks_model": pair.model.unique_id})
     history = [row for row in rows if row["stream"] == pair.window.stream and row["window_to_value"] is not None]
     is_id = found.clocks["epoch"] == "id"
     reach = found.clocks["next_from"] if is_id else found.clocks["next_from_utc"]
@@ -336,7 +341,7 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
 
 def _open_ranges(session: DbtSession, pair: Pair) -> list[tuple[Any, Any]]:
     """(lower, upper] of every range that windows of this stream leave out."""
-    rows = ask(session, "{{ two_clocks.open_ranges_sql([" + repr(pair.model.unique_id) + "]) }}")
+    rows = ask(session, OPEN_RANGES, {"two_clocks_models": [pair.model.unique_id]})
     return [
         (None if row["lower_value"] is None else _in_order(row["lower_value"]), _in_order(row["upper_value"]))
         for row in rows

@@ -224,6 +224,24 @@ def test_data_cannot_speak_to_the_terminal_nor_to_the_template(guarded: Guarded)
     assert "\x1b" not in result.stderr and "\u202e" not in result.stderr
 
 
+def test_a_row_that_is_a_template_reads_no_variable_of_the_machine(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row comes back in the database's error, so in the ledger, in a finding, and in the SQL that check asks again."""
+    monkeypatch.setenv("TWO_CLOCKS_BAIT", "swallowed")
+    guarded.guard("no_empty_window_streak")
+    guarded.project.model(
+        "sink",
+        "{{ config(unique_key='id') }} select id, cast(note as integer) as note, changed_at from {{ two_clocks.windowed(source('ods', 'feed'), 'changed_at') }} as feed",
+    )
+    guarded.project.feed((1, '{{ env_var("TWO_CLOCKS_BAIT") }}', "2024-06-01 10:00"))
+    assert not guarded.project.attempt(now=day(1)).result.success
+    for json_or_not in ((), ("--json",)):
+        result = two_clocks(guarded.project, "check", *json_or_not, now=day(1))
+        assert result.exit_code == 1, result.stderr
+        assert "{{ env_var(" in result.output and "swallowed" not in result.output
+
+
 def test_status_shows_the_worst_first(guarded: Guarded) -> None:
     guarded.project.model("blind", BLIND_SINK)
     guarded.project.model("never", BLIND_SINK)
