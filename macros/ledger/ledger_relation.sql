@@ -5,8 +5,8 @@
 -#}
 {% macro ledger_relation() %}
   {% set schema = var('two_clocks_ledger_schema', none) or target.schema %}
-  {% if schema is not string or not modules.re.match('^[A-Za-z_][A-Za-z0-9_$]*$', schema) %}
-    {% do two_clocks._refuse("two_clocks_ledger_schema is " ~ two_clocks._shown(schema) ~ ", which is no plain schema name; write letters, digits and underscores, such as 'monitoring'") %}
+  {% if schema is not string or not modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_$]{0,62}', schema) %}
+    {% do two_clocks._refuse("two_clocks_ledger_schema is " ~ two_clocks._shown(schema) ~ ", which is no plain schema name; write letters, digits and underscores, 63 at most, such as 'monitoring'") %}
   {% endif %}
   {{ return(api.Relation.create(database=target.database or target.dbname, schema=schema, identifier='two_clocks_window_ledger', type='table')) }}
 {% endmacro %}

@@ -65,7 +65,7 @@
 
 {# one rule: a name, and exactly one of column with cast_to, valid, or watermark #}
 {% macro _read_rule(rule, place, request, watermark, clocks) %}
-  {% if rule is not mapping or not modules.re.match('^[A-Za-z_][A-Za-z0-9_]*$', rule.get('name') | string) or rule.get('name') is not string %}
+  {% if rule is not mapping or not modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', rule.get('name') | string) or rule.get('name') is not string %}
     {% do two_clocks._refuse("meta " ~ place ~ " has the rule " ~ two_clocks._shown(rule) ~ " without a plain name; write name: and letters, digits and underscores, such as grade_is_a_number") %}
   {% endif %}
   {% set what = 'rule ' ~ rule.name ~ ' in meta ' ~ place %}

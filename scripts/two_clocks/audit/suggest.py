@@ -16,6 +16,7 @@ from sqlglot import exp
 from two_clocks.audit.judge import DAY, Judge, judge
 from two_clocks.audit.rules import SAFE
 from two_clocks.audit.sql_reader import Bound
+from two_clocks.console import safe
 
 MENDED = {"TC01", "TC02", "TC03", "TC10"}
 LEAST_DAYS = 2
@@ -117,7 +118,9 @@ def _stored_name(worker: Judge, bound: Bound) -> str:
 
 
 def as_diff(before: str, after: str, path: str) -> str:
-    """A unified diff that `patch -p1` and `git apply` take."""
+    """A unified diff that `patch -p1` and `git apply` take; none of a file whose name could pass for a line of one."""
+    if safe(path) != path:
+        return ""
     out = []
     end = "\t" if " " in path else ""  # how patch and git tell where such a name ends
     lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))

@@ -140,3 +140,11 @@ def test_a_diff_with_backticks_stays_in_its_fence(shop: Shop) -> None:
     out = formats.as_markdown([shop.audit()])
     fences = [line for line in out.splitlines() if line.startswith("`````")]
     assert len(fences) == 2
+
+
+def test_a_files_name_adds_no_line_to_a_diff(shop: Shop) -> None:
+    text = "select id, updated_at from {{ ref('a') }}\n{% if is_incremental() %}\nwhere updated_at > (select max(updated_at) from {{ this }})\n{% endif %}\n"
+    settings = "{{ config(unique_key='id', incremental_strategy='merge') }}\n"
+    assert shop.report(settings + text).diff
+    other = "models/x\n+++ b\n@@ -0,0 +1 @@\n+select 1\n.sql"
+    assert not shop.report(settings + text, path=other).diff

@@ -90,6 +90,14 @@ def test_an_argument_that_cannot_be_used_is_refused_by_name(project: Project, ar
     assert project.everything() == before
 
 
+@pytest.mark.parametrize("schema", ["monitoring\n", 'x" cascade; --', "a.b", "m" * 64, " ", 7])
+def test_a_ledger_schema_that_is_no_plain_name_is_refused(project: Project, schema: object) -> None:
+    before = project.everything()
+    message = project.refused(now=NOON, variables={"two_clocks_ledger_schema": schema})
+    assert "two_clocks_ledger_schema is '" in message and "63 at most" in message
+    assert project.everything() == before
+
+
 def test_a_length_of_time_is_refused_as_the_lookback_of_an_integer_id(empty_project: Project) -> None:
     project = empty_project
     project.source("log", {"id": "integer", "note": "varchar(50)", "seq": "bigint"})
