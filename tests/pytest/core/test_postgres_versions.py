@@ -126,3 +126,30 @@ def test_the_rules_at_select_level_need_no_alias(project: Project) -> None:
     for _ in range(2):
         project.run(now=NOON)
         assert project.rows() == [(1, "newest")]
+
+
+def test_a_role_that_may_create_nothing_beside_its_models_runs_after_an_administrator(project: Project) -> None:
+    """Quarantine needs a function of its own on 15, which the administrator makes with the ledger."""
+    rule = "{'key': 'id', 'rules': [{'name': 'a_number', 'column': 'note', 'cast_to': 'integer'}]}"
+    project.model("sink", SINK.replace("unique_key='id'", f"unique_key='id', meta={{'two_clocks_quarantine': {rule}}}"))
+    project.feed((1, "1", "2024-06-03 08:00"), (2, "two", "2024-06-03 08:00"))
+    options = {"variables": {"two_clocks_ledger_schema": "monitoring", "two_clocks_now": NOON}}
+    made = project.dbt("run-operation", "two_clocks.make_ledger_tables", **options)
+    assert made.result.success, made.errors()
+    for statement in (
+        "create role loader login",
+        "create schema sync authorization loader",
+        "grant usage on schema ods, monitoring to loader",
+        "grant select on ods.feed to loader",
+        "grant select, insert, update on all tables in schema monitoring to loader",
+    ):
+        project.warehouse.execute(statement)
+    user, project.warehouse.profile["user"] = project.warehouse.profile["user"], "loader"
+    project.save_profile()
+    project.run(**options)
+    project.run(**options)
+    assert project.ids() == [1]
+
+    project.warehouse.profile["user"] = user
+    project.warehouse.execute("drop owned by loader")
+    project.warehouse.execute("drop role loader")
