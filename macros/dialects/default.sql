@@ -23,8 +23,12 @@
 
 {% macro default__exact_text(expression, kind) %}{{ return('cast(' ~ expression ~ ' as ' ~ dbt.type_string() ~ ')') }}{% endmacro %}
 
+{# some come from tables that others may write to: what is no number is not taken for one, and what is text stays text #}
 {% macro default__watermark_literal(text, kind, type) %}
-  {{ return(text if kind == 'integer' else "cast('" ~ text ~ "' as " ~ type ~ ")") }}
+  {% if kind == 'integer' and not modules.re.fullmatch('-?[0-9]+(\\.[0-9]+)?', text | string) %}
+    {% do two_clocks._refuse("the watermark " ~ two_clocks._shown(text) ~ " is no number, as one of type " ~ type ~ " has to be") %}
+  {% endif %}
+  {{ return(text if kind == 'integer' else 'cast(' ~ two_clocks.text_literal(text) ~ ' as ' ~ type ~ ')') }}
 {% endmacro %}
 
 {% macro default__watermark_to_utc(expression, kind, units, time_zone) %}

@@ -115,3 +115,45 @@ def test_a_column_named_after_an_escape_sequence_steers_no_terminal(project: Pro
 
     assert "?[31mred?" in message
     assert not NOT_FOR_A_TERMINAL.search(message)
+
+
+# each would call for a number of the sequence, were it run
+BAIT = {
+    "bigint": "nextval('ods.bait')",
+    "timestamp": "2024-01-01' as timestamp) or nextval('ods.bait') > 0 or mark > cast('1999-01-01",
+}
+
+
+@pytest.mark.parametrize("kind", BAIT)
+def test_what_somebody_wrote_into_the_tables_beside_the_ledger_is_not_run(project: Project, kind: str) -> None:
+    project.source("odd", {"id": "integer", "mark": kind})
+    project.model(
+        "sink",
+        "{{ config(unique_key='id') }} select id, mark "
+        "from {{ two_clocks.windowed(source('ods', 'odd'), 'mark', lookback=0) }} as odd",
+    )
+    first, second = (3, 9) if kind == "bigint" else ("2024-06-03 09:00", "2024-06-03 10:00")
+    show(project, ["id", "mark"], (1, first))
+    project.run(now=NOON)
+    made = project.dbt("run-operation", "two_clocks.make_ledger_tables")
+    assert made.result.success, made.errors()
+    (window,) = project.ledger()
+    project.warehouse.insert(
+        "sync.two_clocks_open_ranges",
+        [
+            {
+                "range_id": "x",
+                "model": window["model"],
+                "target_relation": window["target_relation"],
+                "state": "searching",
+                "lower_value": BAIT[kind],
+                "upper_value": window["window_to_value"],
+                "failures": 3,
+            }
+        ],
+    )
+    show(project, ["id", "mark"], (2, second))
+    project.warehouse.execute("create sequence ods.bait")
+    project.refused(now=NOON)
+    assert project.warehouse.query("select nextval('ods.bait') as n") == [{"n": 1}]
+    assert project.ids() == [1]
