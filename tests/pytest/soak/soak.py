@@ -60,6 +60,7 @@ def play_histories(lab: Lab, minutes: float, chosen_seed: int) -> tuple[Tally, s
         try:
             run_state_machine_as_test(
                 seed(chosen_seed * 1_000_003 + number)(history),
+                _min_steps=STEPS,  # without it many histories would end after a step or none
                 settings=settings(
                     max_examples=AT_ONCE,
                     stateful_step_count=STEPS,

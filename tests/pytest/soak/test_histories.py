@@ -18,6 +18,7 @@ def test_each_row_is_delivered_in_its_newest_version_or_named(empty_project: Pro
     history = machine(Lab(empty_project))
     run_state_machine_as_test(
         history,
+        _min_steps=STEPS,  # without it many histories would end after a step or none
         settings=settings(
             max_examples=HISTORIES[engine],
             stateful_step_count=STEPS,
