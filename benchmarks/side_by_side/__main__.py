@@ -45,6 +45,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--json", metavar="FILE", help="all figures, every run; - is standard output")
     parser.add_argument("--write", metavar="FILE", help="put the tables between the markers of this page")
+    parser.add_argument(
+        "--from", dest="earlier", metavar="FILE", help="measure nothing: show the figures of an earlier --json FILE"
+    )
     given = parser.parse_args()
     unknown = set((given.only or "").split(",")) - {"", *listed} | set((given.parts or "").split(",")) - {"", *PARTS}
     if unknown:
@@ -64,6 +67,19 @@ def say(text: str) -> None:
 
 def main() -> int:
     given = arguments()
+    result = json.loads(Path(given.earlier).read_text()) if given.earlier else measure(given)
+    if given.json and given.json != "-":
+        Path(given.json).write_text(json.dumps(result, indent=1) + "\n")
+    if given.json == "-":
+        sys.stdout.write(json.dumps(result, indent=1) + "\n")
+    else:
+        console(result)
+    if given.write:
+        write_page(result, Path(given.write))
+    return 0
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
     kinds = [kind for kind in ALL if not given.only or kind.name in given.only.split(",")]
     parts = given.parts.split(",") if given.parts else list(PARTS)
     result: dict[str, Any] = {"machine": machine(), "settings": postgres.settings(), "versions": versions(kinds)}
@@ -90,16 +106,7 @@ def main() -> int:
         )
     if "load_log" in parts:
         result["load_log"] = load_log.measure(number(given.rows.split(",")[0]), say)
-    console(result)
-    if given.json:
-        text = json.dumps(result, indent=1, default=str)
-        if given.json == "-":
-            sys.stdout.write(text + "\n")
-        else:
-            Path(given.json).write_text(text + "\n")
-    if given.write:
-        write_page(result, Path(given.write))
-    return 0
+    return result
 
 
 def taking_part(kinds: list[type[Contender]], rows: int, given: argparse.Namespace) -> list[type[Contender]]:

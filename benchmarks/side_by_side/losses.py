@@ -73,4 +73,4 @@ def _losses(here: Lab, contender: Contender, start: datetime) -> dict[str, Any]:
             else "otherwise"
         )
         reasons[reason] += int(count)
-    return {"lost": reasons, **asdict(here.judge(contender))}
+    return {"reasons": reasons, **asdict(here.judge(contender))}

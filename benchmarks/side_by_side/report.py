@@ -190,8 +190,8 @@ def _losses(one: dict[str, Any]) -> Iterable[str]:
         [
             [
                 c["title"],
-                f"{sum(c['lost'].values()):,}",
-                *(f"{c['lost'][reason]:,}" for reason in reasons),
+                f"{c['lost']:,}",
+                *(f"{c['reasons'][reason]:,}" for reason in reasons),
                 f"{c['doubled']:,}",
             ]
             for c in one["contenders"].values()
