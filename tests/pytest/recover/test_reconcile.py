@@ -94,6 +94,7 @@ def test_null_and_future_watermarks_are_counted_and_no_loss(project: Project) ->
         "null_watermark": 1,
         "future": 1,
         "null_key": 0,
+        "in_quarantine": 0,
     }
     assert "1 row of the source with a NULL watermark" in answer.said
 
