@@ -101,6 +101,7 @@ class Judge:
         held = {row.id: row for row in sink}
         said = [f"row {key} is there {n} times" for key, n in Counter(row.id for row in sink).items() if n > 1]
         said += [f"row {row} was never in the source" for row in sink if row not in self.seen]
+        said += [f"row {row} was read before it was due" for row in sink if row.at and row.at > now]
         for key, mark in self.promised.items():
             row = held.get(key)
             if row is None or row.at is None or row.at < mark.at:
