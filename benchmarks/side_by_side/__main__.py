@@ -19,7 +19,7 @@ from side_by_side.report import console, write_page
 PARTS = ("steady", "losses", "models", "load_log")
 # From this size on the disk is the limit: a table and its indexes for each contender.
 HUGE = 30_000_000
-HUGE_CONTENDERS = ("two_clocks", "hand_written", "stock_merge")
+HUGE_CONTENDERS = ("two_clocks", "hand_written", "plain_merge", "stock_merge")
 
 
 def number(text: str) -> int:

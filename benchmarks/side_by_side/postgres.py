@@ -100,6 +100,8 @@ class Database:
         """Just after a checkpoint, as a nightly run would find it: the first change of each page then costs a copy of it."""
         self.wait_until_alone()
         self.execute("checkpoint")
+        # what this session has done itself, such as the load, is counted before, not in between
+        self.execute("select pg_stat_force_next_flush()")
         self.execute("select pg_stat_statements_reset()")
         self._before = self._counters()
 

@@ -226,12 +226,14 @@ def _models(results: list[dict[str, Any]]) -> str:
 
 def _load_log(one: dict[str, Any]) -> Iterable[str]:
     yield "### Where a load log has not moved"
-    asked = one["on_source_or_target"]
     yield (
         f"{one['rows']:,} rows, `data_clock` from a load log that stands still: {one['database_seconds'] * 1000:.0f} ms of the database's work in all, "
         f"{one['seconds']:.1f} s for the command. Statements that name the source, the target or the log:"
     )
-    yield _table(["ms", "statement"], [[f"{each['milliseconds']:.1f}", f"`{each['sql'][:100]} …`"] for each in asked])
+    yield _table(
+        ["ms", "", "statement"],
+        [[f"{each['milliseconds']:.1f}", each["what"], f"`{each['sql'][:100]} …`"] for each in one["named"]],
+    )
 
 
 def _skipped(skipped: dict[str, str]) -> Iterable[str]:
