@@ -37,7 +37,7 @@ def arguments() -> argparse.Namespace:
         "--runs", type=int, default=30, help="measured runs of each contender (default 30; 10 from 30m rows on)"
     )
     parser.add_argument("--only", help=f"contenders: {','.join(listed)}")
-    parser.add_argument("--parts", help=f"what to measure: {','.join(PARTS)} (default all)")
+    parser.add_argument("--parts", metavar="PARTS", help=f"what to measure: {','.join(PARTS)} (default all)")
     parser.add_argument("--models", default="1,10,50,200", help="sizes of the project (default 1,10,50,200)")
     parser.add_argument("--losses-rows", default="200k", help="rows behind the weeks of losses (default 200k)")
     parser.add_argument(
@@ -95,7 +95,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
                         taking_part(kinds, rows, given),
                         runs(rows, given),
                         say,
-                        3 if given.quick else steady.OUTAGE_DAYS,
+                        outage(rows, given),
                     )
                 )
     if "losses" in parts:
@@ -115,6 +115,11 @@ def taking_part(kinds: list[type[Contender]], rows: int, given: argparse.Namespa
 
 def runs(rows: int, given: argparse.Namespace) -> int:
     return min(given.runs, 10) if rows >= HUGE else given.runs
+
+
+def outage(rows: int, given: argparse.Namespace) -> int:
+    """Days to catch up with; the huge sizes are there for the cost of a usual run."""
+    return 3 if given.quick else 0 if rows >= HUGE else steady.OUTAGE_DAYS
 
 
 def versions(kinds: list[type[Contender]]) -> dict[str, str]:
