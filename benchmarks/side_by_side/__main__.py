@@ -105,7 +105,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             [int(count) for count in given.models.split(",")], 1 if given.quick else 3, say
         )
     if "load_log" in parts:
-        result["load_log"] = load_log.measure(number(given.rows.split(",")[0]), say)
+        result["load_log"] = load_log.measure(number(given.rows.split(",")[0] or "1m"), say)
     return result
 
 
