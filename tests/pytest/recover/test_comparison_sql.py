@@ -88,6 +88,15 @@ def test_C11_C13_C64_missing_stale_and_orphaned_rows_are_named(comparison: Compa
     assert comparison.lost() == [("missing", "11"), ("orphaned", "7"), ("stale", "3")]
 
 
+def test_any_of_the_versions_that_share_the_newest_watermark_may_be_the_stored_one(comparison: Comparison) -> None:
+    comparison.tables("id integer, note varchar(10), changed_at timestamp")
+    for note in ("one", "two", "three", "four"):
+        comparison.rows("ods.src", *(f"{key}, '{note}', timestamp '2024-06-01 00:00:00'" for key in range(1, 6)))
+    for key, note in enumerate(("one", "two", "three", "four", "none of them"), start=1):
+        comparison.rows("sync.dst", f"{key}, '{note}', timestamp '2024-06-01 00:00:00'")
+    assert comparison.lost("columns=['note']") == [("differs", "5")]
+
+
 def test_rows_later_than_the_target_watermark_are_the_next_runs_business(comparison: Comparison) -> None:
     comparison.tables("id integer, changed_at timestamp")
     comparison.both("1, timestamp '2024-06-05 00:00:00'", "2, timestamp '2024-06-01 00:00:00'")
