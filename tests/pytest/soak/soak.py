@@ -140,6 +140,7 @@ def table(tallies: dict[str, Tally]) -> list[str]:
                 cells.append(
                     f"{tally.lost[model]:,}, in {tally.lossy[model]:,} histories"
                     + (f"; {tally.doubled[model]:,} doubled" if tally.doubled[model] else "")
+                    + (f"; {tally.refused[model]:,} ended in an error" if tally.refused[model] else "")
                 )
         lines.append(f"| {called} | " + " | ".join(cells) + " |")
     return lines
