@@ -57,7 +57,7 @@ class Work:
     seconds: float  # planning and executing, all statements of all sessions
     statements: int
     wal_bytes: int
-    full_page_bytes: int  # the part of them that is copies of pages, which depends on when the last checkpoint was
+    full_pages: int  # copies of whole pages in it, which depend on when the last checkpoint was
     rows_written: int  # inserted, updated and deleted, in the contender's own tables
 
 
@@ -113,9 +113,7 @@ class Database:
         )[0]
         before, after = self._before, self._counters()
         written = sum(count - before[2].get(table, 0) for table, count in after[2].items() if table[0] in schemas)
-        return Work(
-            float(seconds), int(statements), int(after[0] - before[0]), int(after[1] - before[1]) * 8192, written
-        )
+        return Work(float(seconds), int(statements), int(after[0] - before[0]), int(after[1] - before[1]), written)
 
     def _counters(self) -> tuple[Any, Any, dict[tuple[str, str], int]]:
         (lsn, pages), *_ = self.query("select pg_current_wal_lsn() - '0/0', (select wal_fpi from pg_stat_wal)")
