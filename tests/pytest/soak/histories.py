@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from soak.feed import LOADS, Feed
-from soak.judge import Judge, Row, lost_keys, newest
+from soak.judge import Judge, Named, Row, lost_keys, newest
 from soak.lab import BEGIN, LOOKBACK, OLDEST, Lab, Seen
 from soak.rivals import batches_between
 
@@ -231,7 +231,7 @@ class History(RuleBasedStateMachine):
         named = self.lab.signals(self.now)
         complaints = self.judge.complaints(self.feed.visible, sink, self.now, named)
         self.must(not complaints, "; ".join(complaints))
-        self.tally.ended(self)
+        self.tally.ended(self, named)
 
     def tell(self, event: str) -> None:
         self.timeline.append(f"{self.now:%a %d %H:%M}  {event}")
@@ -239,6 +239,7 @@ class History(RuleBasedStateMachine):
     def must(self, holds: bool, otherwise: str) -> None:
         if not holds:
             self.tally.deadline = None  # the history is played again, to find the shortest that does the same
+            self.tally.is_broken = True
             raise AssertionError(
                 "\n".join(
                     [
@@ -256,6 +257,7 @@ class Tally:
 
     def __init__(self, deadline: float | None = None) -> None:
         self.deadline = deadline
+        self.is_broken = False  # a promise was, in the history that was played last
         self.said: Callable[[], None] = lambda: None  # called now and then in a long run
         self.histories = self.runs = self.rows = self.named = 0
         self.lost: Counter[str] = Counter()
@@ -275,14 +277,18 @@ class Tally:
         self.runs += 1
         self._last = statuses
 
-    def ended(self, history: History) -> None:
+    def ended(self, history: History, named: Named) -> None:
         """Count what is lost at the end although dbt called the last run of it a success."""
         self.histories += 1
         if self.histories % 25 == 0:
             self.said()
         visible, now = history.feed.visible, history.now
         self.rows += len(newest(visible, now))
-        self.named += len(lost_keys(visible, history.there.sink or [], now))  # the judge saw each of them named
+        lost = lost_keys(visible, history.there.sink or [], now)
+        marks = newest(visible, now)
+        said = {key for key in lost if key in named.lost or named.leaves_out(marks[key].at)}
+        self.named += len(said)
+        self.lost["sink"] += len(lost - said)
         for model in history.lab.rivals:
             if self._last.get(model) != "success":
                 self.refused[model] += 1

@@ -138,7 +138,8 @@ def table(tallies: dict[str, Tally]) -> list[str]:
         cells = []
         for tally in tallies.values():
             if model == "sink":
-                cells.append(f"0 of {tally.rows:,} ({tally.named:,} named)")
+                told_below = ", and see BROKEN" if tally.is_broken else ""
+                cells.append(f"{tally.lost[model]:,} of {tally.rows:,} ({tally.named:,} named){told_below}")
             else:
                 cells.append(
                     f"{tally.lost[model]:,}, in {tally.lossy[model]:,} histories"
