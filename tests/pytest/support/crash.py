@@ -13,6 +13,7 @@ from typing import Any
 from support.project import Project
 
 WRITES = re.compile(r"\b(create|insert|merge|update|delete|drop|alter|commit)\b", re.IGNORECASE)
+LEDGER_ROW = re.compile(r"insert\s+into\s+\S*two_clocks_window_ledger", re.IGNORECASE)
 
 
 def start(project: Project, *arguments: str, before_statement: Callable[[int, str], None], **options: Any) -> int:
@@ -59,7 +60,7 @@ class HeldRun:
         wrote = []
 
         def hold(number: int, sql: str) -> None:
-            if "two_clocks_window_ledger" in sql and "insert" in sql:
+            if LEDGER_ROW.search(sql):
                 wrote.append(sql)
             elif wrote and "commit" in sql.lower():
                 wrote.clear()
