@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +15,8 @@ from two_clocks import console
 from two_clocks.cli_options import common_options
 from two_clocks.commands.check import read_vars, select_words
 from two_clocks.dbt_session import DbtSession
-from two_clocks.errors import EXIT_FINE, EXIT_FOUND
+from two_clocks.errors import EXIT_FINE, EXIT_FOUND, CannotRun
+from two_clocks.recovery.dbt import open_model
 from two_clocks.watched_models import watched_models
 
 # the latest row should leave as much of the look-back unused as lookback_headroom asks for by default
@@ -96,6 +98,8 @@ def command(
         "{{ two_clocks.windows_in_force_sql(var('two_clocks_models', [])) }}", vars={"two_clocks_models": asked}
     )
     seen = {window["model"] for window in windows}
+    for window in windows:
+        check_watermark(session, window)
     advices = [advise(session, window, arrived_at, time_zone) for window in windows]
 
     if as_json:
@@ -108,6 +112,22 @@ def command(
                 console.note(f"{model.name}: never ran, so nothing is known about it.")
     short = any(advice.is_short for advice in advices)
     raise SystemExit(EXIT_FOUND if short else EXIT_FINE)
+
+
+def check_watermark(session: DbtSession, window: dict[str, Any]) -> None:
+    """The ledger's watermark becomes part of a query, so it has to be a column or what the model itself says.
+
+    Raises:
+        CannotRun: it is neither. Others may write into the ledger than those who run this.
+    """
+    watermark = window["watermark_column"] or ""
+    node = session.manifest.nodes[window["model"]]
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$]*", watermark) or watermark in (node.raw_code or ""):
+        return
+    if watermark not in {own.watermark for own in open_model(session, window["model"]).windows}:
+        raise CannotRun(
+            f"The ledger says that the watermark of {window['name']} is {watermark!r}, which the model does not say: run the model, or look at who wrote that row."
+        )
 
 
 def advise(session: DbtSession, window: dict[str, Any], arrived_at: str | None, time_zone: str | None) -> Advice:

@@ -319,6 +319,16 @@ def test_C12_the_ledger_alone_knows_what_its_windows_saw_and_says_so(guarded: Gu
     assert {choice["name"]: choice["seconds"] for choice in advice["choices"]}["all"] == 86400
 
 
+def test_a_watermark_that_the_model_does_not_say_is_not_asked_for(guarded: Guarded) -> None:
+    """Who may write into the ledger must not thereby make others run SQL of theirs."""
+    flow(guarded, 10, 11)
+    hostile = "(select max(changed_at) from ods.feed)"
+    guarded.warehouse.execute(f"update sync.two_clocks_window_ledger set watermark_column = '{hostile}'")
+    result = two_clocks(guarded.project, "lookback", now=day(11))
+    assert result.exit_code == 2, result.stdout
+    assert "The ledger says that the watermark of sink is" in result.stderr
+
+
 @pytest.mark.parametrize("command", ["check", "status", "lookback"])
 def test_help_says_what_the_exit_status_means(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
