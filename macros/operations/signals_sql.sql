@@ -90,7 +90,8 @@ select
   {{ two_clocks._range_sql('windows') }} as window_
 from windows
 where windows.recency = 1
-  and {{ two_clocks._order_sql('windows', 'source_watermark') }} < {{ two_clocks._order_sql('windows', 'target_watermark') }}
+  and ({{ two_clocks._order_sql('windows', 'source_watermark') }} < {{ two_clocks._order_sql('windows', 'target_watermark') }}
+    or (windows.source_watermark_value is null and windows.target_watermark_value is not null))
 {% endmacro %}
 
 

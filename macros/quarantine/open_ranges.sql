@@ -11,7 +11,10 @@
   Halves are counted in watermarks, not in hours, so the search takes after + log2(watermarks in the window) + 1 runs, and one or
   two more: that the poison is in the half that was not read is a guess, and where the cause has gone meanwhile a wrong one. So the
   whole is tried once after the first half that could be read, and once before a range is pinned that has not failed by itself.
-  lower_value is outside the range (none: from the beginning), upper_value inside; both exact text.
+  Exact text. While it is searched, lower_value is outside the range (none: from the beginning) and upper_value inside; of a pinned range both
+  are inside: they are watermarks that were there, so that nothing which comes later between them and others is left out.
+  A range belongs to a table and not to a model's name. It is not closed the moment that nothing lies in it, since a source may be
+  emptied and filled again, but when nothing has lain in it for a day.
 -#}
 {% macro open_ranges_relation() %}
   {{ return(two_clocks.ledger_relation().incorporate(path={'identifier': 'two_clocks_open_ranges'})) }}
@@ -30,7 +33,8 @@
 {# what the model declares, or the default; none where it was turned off; refused like every other value #}
 {% macro _poison_request(cut) %}
   {% set said = (config.get('meta') or {}).get('two_clocks_poison') %}
-  {% if said is false %}{{ return(none) }}{% endif %}
+  {#- rows without a watermark lie in no half, so one of them could never be found, and innocent ones would be blamed -#}
+  {% if said is false or cut.request.nulls == 'include' %}{{ return(none) }}{% endif %}
   {% set place = 'two_clocks_poison of ' ~ model.name %}
   {% set said = {} if said is none or said is true else said %}
   {% if said is not mapping %}
@@ -58,7 +62,7 @@
   {% if cut.status == 'skipped' %}{{ return(none) }}{% endif %}
   {% set poison = two_clocks._poison_request(cut) %}
   {% if poison is none %}{{ return(none) }}{% endif %}
-  {% do cut.update({'poison': poison, 'pins': [], 'emptied': [], 'probe': none, 'trial': none}) %}
+  {% do cut.update({'poison': poison, 'pins': [], 'just_emptied': [], 'emptied': [], 'refilled': [], 'adopted': [], 'probe': none, 'trial': none}) %}
   {#- these read the whole of what they were asked for; if that succeeds, the ranges in it are closed -#}
   {% set reads_all = cut.kind in ['backfill', 'full_refresh'] or two_clocks._retries_ranges() %}
   {% do cut.update({'reads_ranges': reads_all}) %}
@@ -72,14 +76,25 @@
   {% for range in run_query(two_clocks.ranges_of_sql(cut)).rows %}
     {% set inside = two_clocks._in_range(cut, range) %}
     {% set found = run_query(two_clocks.halve_range_sql(cut, inside)).rows[0] %}
+    {% if range.model != cut.model %}{% do cut.adopted.append(range.range_id) %}{% endif %}
     {% if (found.marks or 0) == 0 and range.state != 'written_off' %}
-      {% do cut.emptied.append(range.range_id) %}
+      {% if range.reason != two_clocks._is_empty() %}
+        {% do cut.just_emptied.append(range.range_id) %}
+      {% elif two_clocks._a_day_ago(range.changed_at, cut.clocks.wall_clock) %}
+        {% do cut.emptied.append(range.range_id) %}
+      {% endif %}
     {% elif range.state == 'searching' and range.reason == two_clocks._lower_half_was_read() and (found.within_floor == 1 or range.failures | int == poison.after) %}
       {% do cut.update({'trial': range.range_id}) %}
       {% do two_clocks.prepare_safe_cast() %}
     {% elif range.state != 'searching' or found.within_floor == 1 %}
-      {% if range.state == 'searching' %}{% do cut.pins.append(range.range_id) %}{% endif %}
-      {% do left_out.append(two_clocks._not_in_range(cut, range)) %}
+      {% set pinned = range %}
+      {% if range.state == 'searching' %}
+        {% set pinned = {'range_id': range.range_id, 'state': 'pinned', 'lower_value': two_clocks._tidy_value(found.least_value, cut.watermark.kind), 'upper_value': two_clocks._tidy_value(found.greatest_value, cut.watermark.kind)} %}
+        {% do cut.pins.append(pinned) %}
+      {% elif range.reason == two_clocks._is_empty() %}
+        {% do cut.refilled.append(range.range_id) %}
+      {% endif %}
+      {% do left_out.append(two_clocks._not_in_range(cut, pinned)) %}
     {% else %}
       {% do cut.update({'probe': {
           'range_id': range.range_id, 'lower': range.lower_value, 'failures': range.failures | int,
@@ -95,6 +110,15 @@
 {% macro _lower_half_was_read() %}{{ return('what lay below it was read without an error') }}{% endmacro %}
 
 
+{% macro _is_empty() %}{{ return('no row lies in it now') }}{% endmacro %}
+
+{% macro _a_day_ago(moment, now) %}
+  {% set ends = [] %}
+  {% for time in [moment, now] %}{% do ends.append(modules.datetime.datetime.strptime((time | string)[:19] | replace('T', ' '), '%Y-%m-%d %H:%M:%S')) %}{% endfor %}
+  {{ return(ends[1] - ends[0] >= modules.datetime.timedelta(days=1)) }}
+{% endmacro %}
+
+
 {# the window becomes the lower half of the range; the ledger shows it as such #}
 {% macro _read_half(cut) %}
   {% set probe, watermark = cut.probe, cut.watermark %}
@@ -106,7 +130,7 @@
       two_clocks._one_value('select ' ~ two_clocks.exact_text(two_clocks.watermark_to_utc(lower, watermark.kind, watermark.units_per_second, cut.request.time_zone), 'timestamp')), 'timestamp')}) %}
   {% do cut.update({'from': lower, 'to': upper,
       'predicate': (watermark.sql ~ ' >= ' ~ lower ~ ' and ' if lower else '') ~ watermark.sql ~ ' <= ' ~ upper,
-      'message': 'half of a range in which ' ~ probe.failures ~ ' windows have failed'}) %}
+      'message': 'half of a range in which ' ~ probe.failures ~ (' window has' if probe.failures == 1 else ' windows have') ~ ' failed'}) %}
 {% endmacro %}
 
 
@@ -115,21 +139,32 @@
 
 {% macro _in_range(cut, range) %}
   {%- set watermark = cut.watermark -%}
-  {{ return((watermark.sql ~ ' > ' ~ two_clocks.watermark_literal(range.lower_value, watermark.kind, watermark.type) ~ ' and ' if range.lower_value is not none else '')
+  {%- set above = ' >= ' if two_clocks._holds_its_lower_end(range) else ' > ' -%}
+  {{ return((watermark.sql ~ above ~ two_clocks.watermark_literal(range.lower_value, watermark.kind, watermark.type) ~ ' and ' if range.lower_value is not none else '')
       ~ watermark.sql ~ ' <= ' ~ two_clocks.watermark_literal(range.upper_value, watermark.kind, watermark.type)) }}
 {% endmacro %}
 
 {# not the negation of it: a row without a watermark lies in no range #}
 {% macro _not_in_range(cut, range) %}
   {%- set watermark = cut.watermark -%}
+  {%- set below = ' < ' if two_clocks._holds_its_lower_end(range) else ' <= ' -%}
   {{ return('(' ~ watermark.sql ~ ' is null or ' ~ watermark.sql ~ ' > ' ~ two_clocks.watermark_literal(range.upper_value, watermark.kind, watermark.type)
-      ~ (' or ' ~ watermark.sql ~ ' <= ' ~ two_clocks.watermark_literal(range.lower_value, watermark.kind, watermark.type) if range.lower_value is not none else '') ~ ')') }}
+      ~ (' or ' ~ watermark.sql ~ below ~ two_clocks.watermark_literal(range.lower_value, watermark.kind, watermark.type) if range.lower_value is not none else '') ~ ')') }}
+{% endmacro %}
+
+{% macro _holds_its_lower_end(range) %}{{ return(range.state in ['pinned', 'written_off']) }}{% endmacro %}
+
+
+{# the ranges of one window's table and stream, whatever the model was called when they were opened #}
+{% macro _ranges_of(cut, alias) %}
+  {{ return(alias ~ '.target_relation = ' ~ two_clocks.text_literal(two_clocks._plain_name(cut.target_relation)) ~ ' and '
+      ~ (alias ~ '.stream = ' ~ two_clocks.text_literal(cut.request.stream) if cut.request.stream else alias ~ '.stream is null')) }}
 {% endmacro %}
 
 
 {% macro ranges_of_sql(cut) %}
   select ranges.* from {{ two_clocks.open_ranges_relation() }} as ranges
-  where {{ two_clocks._letters_of(cut, 'ranges') }} and ranges.state in ('searching', 'pinned', 'written_off')
+  where {{ two_clocks._ranges_of(cut, 'ranges') }} and ranges.state in ('searching', 'pinned', 'written_off')
   order by ranges.opened_at
 {% endmacro %}
 
@@ -139,7 +174,7 @@
   {%- set watermark, request = cut.watermark, cut.request -%}
   {%- set kind, units = watermark.kind, watermark.units_per_second -%}
   select halves.marks,
-    {{ two_clocks.exact_text('halves.middle', kind) }} as middle_value,
+    {% for name in ['least', 'middle', 'greatest'] %}{{ two_clocks.exact_text('halves.' ~ name, kind) }} as {{ name }}_value, {% endfor %}
     {{ 'cast(null as ' ~ dbt.type_string() ~ ')' if kind == 'integer' and not units else two_clocks.exact_text(two_clocks.watermark_to_utc('halves.middle', kind, units, request.time_zone), 'timestamp') }} as middle,
     case when halves.marks = 1 or halves.least >= {{ two_clocks.shift_back('halves.greatest', cut.poison.floor, kind, units, none, watermark.type) }} then 1 else 0 end as within_floor
   from (
@@ -160,15 +195,24 @@
     {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, [cut.probe.range_id], {
         'lower_value': two_clocks.text_literal(cut.probe.middle_value), 'reason': two_clocks.text_literal(two_clocks._lower_half_was_read())})) %}
   {% endif %}
-  {% if cut.pins %}{% do two_clocks._in_transaction(two_clocks.pin_ranges_sql(cut)) %}{% endif %}
-  {% if cut.emptied %}
-    {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, cut.emptied, {'state': "'closed'", 'reason': "'no row lies in it any more'"})) %}
-  {% endif %}
+  {% for sql in two_clocks.pin_ranges_sql(cut) %}{% do two_clocks._in_transaction(sql) %}{% endfor %}
+  {% for ids, changes in [
+      (cut.adopted, {'model': two_clocks.text_literal(cut.model)}), (cut.just_emptied, {'reason': two_clocks.text_literal(two_clocks._is_empty())}),
+      (cut.refilled, {'reason': 'null'}), (cut.emptied, {'state': "'closed'", 'reason': "'no row has lain in it for a day'"})] if ids %}
+    {% do two_clocks._in_transaction(two_clocks.change_ranges_sql(cut, ids, changes)) %}
+  {% endfor %}
   {% if (cut.reads_ranges or cut.trial) and cut.to %}{% do two_clocks._in_transaction(two_clocks.close_ranges_sql(cut)) %}{% endif %}
 {% endmacro %}
 
 
-{% macro pin_ranges_sql(cut) %}{{ return(two_clocks.change_ranges_sql(cut, cut.pins, {'state': "'pinned'"})) }}{% endmacro %}
+{% macro pin_ranges_sql(cut) %}
+  {% set statements = [] %}
+  {% for range in cut.pins %}
+    {% do statements.append(two_clocks.change_ranges_sql(cut, [range.range_id], {
+        'state': "'pinned'", 'reason': 'null', 'lower_value': two_clocks.text_literal(range.lower_value), 'upper_value': two_clocks.text_literal(range.upper_value)})) %}
+  {% endfor %}
+  {{ return(statements) }}
+{% endmacro %}
 
 
 {% macro change_ranges_sql(cut, ids, changes) %}
@@ -184,7 +228,7 @@
 {% macro close_ranges_sql(cut) %}
   {%- set type = cut.watermark.type -%}
   update {{ two_clocks.open_ranges_relation() }} as ranges set state = 'closed', reason = 'read without an error', changed_at = {{ two_clocks.utc_literal(cut.clocks.wall_clock) }}
-  where {{ two_clocks._letters_of(cut, 'ranges') }} and ranges.state in ('searching', 'pinned')
+  where {{ two_clocks._ranges_of(cut, 'ranges') }} and ranges.state in ('searching', 'pinned')
     and {{ two_clocks.safe_cast('ranges.upper_value', type) }} <= {{ cut.to }}
     {%- if cut['from'] %}
     and ({{ two_clocks.safe_cast('ranges.lower_value', type) }} >= {{ cut['from'] }}
@@ -203,7 +247,7 @@
     {{ return([two_clocks.change_ranges_sql(cut, [cut.probe.range_id if cut.probe else cut.trial], changes)]) }}
   {% endif %}
   {#- what failed although a range that was found is left out is another poison: that one's search is over -#}
-  {% set statements = [two_clocks.pin_ranges_sql(cut)] if cut.pins else [] %}
+  {% set statements = two_clocks.pin_ranges_sql(cut) %}
   {% if two_clocks._one_value(two_clocks.failures_in_a_row_sql(cut)) | int + 1 >= cut.poison.after %}
     {% do two_clocks.ensure_table(two_clocks.open_ranges_relation(), two_clocks.open_range_columns()) %}
     {% do statements.append(two_clocks.open_range_sql(cut, text)) %}
@@ -237,7 +281,7 @@
     {{ two_clocks.text_literal(request.stream) if request.stream else 'cast(null as ' ~ dbt.type_string() ~ ')' }}, {{ two_clocks.text_literal(two_clocks._plain_name(request.relation)) }}, {{ two_clocks.text_literal(request.watermark) }},
     'searching', {{ lower }}, {{ two_clocks.text_literal(cut.clocks.window_to_value) }}, {{ cut.poison.after }}, {{ message }}, {{ now }}, {{ now }}, cast(null as {{ dbt.type_string() }})
   where not exists (
-    select 1 from {{ two_clocks.open_ranges_relation() }} as ranges where {{ two_clocks._letters_of(cut, 'ranges') }} and ranges.state = 'searching')
+    select 1 from {{ two_clocks.open_ranges_relation() }} as ranges where {{ two_clocks._ranges_of(cut, 'ranges') }} and ranges.state = 'searching')
 {% endmacro %}
 
 
@@ -276,7 +320,7 @@ with names as (
   {% endfor %}
 ),
 ranges as (
-  select found.*, names.name, '(' || coalesce(found.lower_value, 'the beginning') || ', ' || found.upper_value || ']' as range_
+  select found.*, names.name, case when found.state = 'pinned' then '[' else '(' end || coalesce(found.lower_value, 'the beginning') || ', ' || found.upper_value || ']' as range_
   from ({{ two_clocks.open_ranges_sql(scope | map(attribute='id') | list) }}) as found
   inner join names on found.model = names.model
 )

@@ -160,7 +160,7 @@ findings as (
       when 'not_counted' then 'its last ' || judged.windows_at_all || ' windows do not say how many rows they wrote, so silence cannot be told from work'
       else judged.windows_in_a_row || case when judged.windows_in_a_row = 1 then ' window' else ' windows in a row' end || ' brought no fresh row: '
         || case judged.signal
-          when 'failing' then case when judged.failed = judged.windows_at_all then 'all' else {{ two_clocks._number_sql('judged.failed') }} end || ' of them failed, the last with: ' || coalesce(judged.message, 'no message')
+          when 'failing' then case when judged.failed = judged.windows_at_all then 'all' else {{ two_clocks._number_sql('judged.failed') }} end || ' of them failed' || case when judged.status = 'failed' then ', the last with: ' || coalesce(judged.message, 'no message') else '' end
           when 'blind' then
             case when judged.source_moved
                  then 'the model was blind while its source moved on from ' || judged.base_mark || ' to ' || {{ two_clocks._mark_sql('judged', 'source_watermark') }}

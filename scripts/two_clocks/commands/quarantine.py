@@ -280,7 +280,7 @@ def show_ranges(ranges: Sequence[dict[str, Any]]) -> None:
         [
             [
                 found["model"].split(".")[-1] + (f" ({found['stream']})" if found["stream"] else ""),
-                f"({found['lower_value'] or 'the beginning'}, {found['upper_value']}]",
+                f"{'[' if found['state'] in ('pinned', 'written_off') else '('}{found['lower_value'] or 'the beginning'}, {found['upper_value']}]",
                 found["state"].replace("_", " ") + (f": {found['reason']}" if found["reason"] else ""),
                 int(found["failures"]),
                 str(found["opened_at"])[:16],

@@ -17,13 +17,14 @@ WHATS = (*LOST, "orphaned")
 
 # names come as vars: in the template itself a quote in one would end the text that it stands in
 LEDGER_WINDOWS = "{{ two_clocks.ledger_windows_query(var('two_clocks_model', '')) }}"
-OPEN_RANGES = "{{ two_clocks.open_ranges_sql(var('two_clocks_models', [])) }}"
+OPEN_RANGES = "{{ two_clocks.open_ranges_sql(var('two_clocks_models', []), settled=true) }}"
 
 # A list of buckets longer than this is no shorter a way than looking at every key.
 LISTED_BUCKETS = 4096
 
 BEYOND_LOOKBACK = "late beyond the look-back"
 NO_WINDOW = "in no window"
+WRITTEN_OFF = "in a range that a person has written off"
 LEFT_OUT = "in a range that windows leave out because nothing in it could be read"
 WITHIN_REACH = "within the look-back: the next run reads it"
 GONE = "gone from the source"
@@ -320,7 +321,7 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
                 last_window[place] = window
                 unexplained -= 1
 
-    left_out = _open_ranges(session, pair)
+    left_out = _left_out(session, pair)
     explained = []
     for place, difference in enumerate(found.differences):
         window = last_window.get(place)
@@ -328,8 +329,8 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
         own = None if mark is None else _in_order(difference.source_watermark)
         if difference.what == "orphaned":
             reason = GONE
-        elif any((lower is None or lower < own) and own <= upper for lower, upper in left_out):
-            reason = LEFT_OUT
+        elif why := _why_left_out(left_out, own):
+            reason = why
         elif reach is not None and mark >= (int(reach) if is_id else reach):
             reason = WITHIN_REACH
         else:
@@ -339,14 +340,26 @@ def explain(session: DbtSession, found: Reconciliation) -> Reconciliation:
     return replace(found, differences=explained, windows=named)
 
 
-def _open_ranges(session: DbtSession, pair: Pair) -> list[tuple[Any, Any]]:
-    """(lower, upper] of every range that windows of this stream leave out."""
+def _left_out(session: DbtSession, pair: Pair) -> list[tuple[str, Any, Any, bool]]:
+    """(why, lower, upper, whether the lower end is left out too) of every range that windows of this stream leave out."""
     rows = ask(session, OPEN_RANGES, {"two_clocks_models": [pair.model.unique_id]})
     return [
-        (None if row["lower_value"] is None else _in_order(row["lower_value"]), _in_order(row["upper_value"]))
+        (
+            WRITTEN_OFF if row["state"] == "written_off" else LEFT_OUT,
+            None if row["lower_value"] is None else _in_order(row["lower_value"]),
+            _in_order(row["upper_value"]),
+            row["state"] != "searching",
+        )
         for row in rows
-        if (row["stream"] or "") == pair.window.stream
+        if (row["stream"] or "") == pair.window.stream and row["state"] != "closed"
     ]
+
+
+def _why_left_out(ranges: list[tuple[str, Any, Any, bool]], own: Any) -> str | None:
+    for why, lower, upper, with_lower in ranges:
+        if own <= upper and (lower is None or lower < own or (with_lower and lower == own)):
+            return why
+    return None
 
 
 def _in_order(exact: str) -> Any:

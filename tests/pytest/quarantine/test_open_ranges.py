@@ -10,7 +10,7 @@ import yaml
 
 from quarantine.conftest import SINK, Guarded, at
 from quarantine.test_commands import two_clocks
-from two_clocks.recovery.reconciling import LEFT_OUT
+from two_clocks.recovery.reconciling import LEFT_OUT, WRITTEN_OFF
 
 NEXT_DAY = "2024-06-04T12:00:00Z"
 
@@ -54,12 +54,12 @@ def test_C56_poison_inside_the_model_is_pinned_and_all_other_rows_are_delivered(
     delivered = [key for key in range(1, rows + 1) if key != 5]
     assert [key for key in guarded.project.ids() if key] == delivered
     state, lower, upper, message = ranges(guarded)[-1]
-    assert (state, lower[:16], upper[:16]) == ("pinned", at(4)[:16], at(5)[:16])
+    assert (state, lower[:16], upper[:16]) == ("pinned", at(5)[:16], at(5)[:16]), "this watermark and no other"
     assert "poison" in message
     check = two_clocks(guarded, "check", now=NEXT_DAY)
     assert (
         check.exit_code == 1
-        and "ERROR open_range  model sink, range (2024-06-03 00:04:00, 2024-06-03 00:05:00]" in check.stderr
+        and "ERROR open_range  model sink, range [2024-06-03 00:05:00, 2024-06-03 00:05:00]" in check.stderr
     ), check.output
     assert "poison" in check.stderr and runs > 2
     contiguous = guarded.project.attempt(command="test", now=NEXT_DAY)
@@ -119,6 +119,53 @@ def test_a_cause_that_goes_away_leaves_no_range_behind_and_holds_nothing_back_fo
         assert runs <= (2 if failures == 3 else 5)
     guarded.project.run(now=NEXT_DAY)
     assert [state for state, *_ in ranges(guarded)] == ["closed"]
+
+
+def pinned_at_two(guarded: Guarded) -> None:
+    declare(guarded, after=1)
+    guarded.feed((1, "7", at(1)), (2, "poison", at(200)), (3, "7", at(400)))
+    run_until_pinned(guarded, 7)
+    assert guarded.project.ids() == [1, 3]
+
+
+def test_what_comes_later_between_a_pinned_watermark_and_others_is_delivered(guarded: Guarded) -> None:
+    pinned_at_two(guarded)
+    guarded.feed((10, "7", at(100)), (11, "7", at(300)))
+    guarded.project.run(now=NEXT_DAY)
+    assert guarded.project.ids() == [1, 3, 10, 11]
+    arguments = ("--select", "sink", "--reason", "gone")
+    assert two_clocks(guarded, "quarantine", "write-off", *arguments, now=NEXT_DAY).exit_code == 0
+    guarded.feed((12, "7", at(150)))
+    guarded.project.run(now=NEXT_DAY)
+    assert guarded.project.ids() == [1, 3, 10, 11, 12]
+    (found,) = json.loads(two_clocks(guarded, "reconcile", "--json", now=NEXT_DAY).stdout)["comparisons"]
+    assert [(row["key"]["id"], row["reason"]) for row in found["keys"]] == [("2", WRITTEN_OFF)]
+
+
+def test_a_range_that_is_empty_for_one_run_stays_open(guarded: Guarded) -> None:
+    """As when the source is emptied and filled again."""
+    pinned_at_two(guarded)
+    guarded.warehouse.execute("delete from ods.feed where id = 2")
+    guarded.project.run(now=NEXT_DAY)
+    assert "open_range" in two_clocks(guarded, "check", now=NEXT_DAY).stderr
+    guarded.feed((2, "poison", at(200)))
+    guarded.project.run(now=NEXT_DAY)
+    assert ranges(guarded)[-1][0] == "pinned"
+    guarded.warehouse.execute("delete from ods.feed where id = 2")
+    guarded.project.run(now=NEXT_DAY)
+    guarded.project.run(now="2024-06-05T12:00:00Z")
+    assert ranges(guarded)[-1][0] == "closed"
+
+
+def test_a_range_stays_with_its_table_when_the_model_is_renamed(guarded: Guarded) -> None:
+    pinned_at_two(guarded)
+    for suffix in (".sql", ".yml"):
+        (guarded.project.directory / f"models/sync/sink{suffix}").unlink()
+    guarded.project.model("renamed", SINK.replace("unique_key='id'", "unique_key='id', alias='sink'"))
+    guarded.project.run(now=NEXT_DAY)
+    assert guarded.project.ids() == [1, 3]
+    check = two_clocks(guarded, "check", now=NEXT_DAY)
+    assert "ERROR open_range  model renamed" in check.stderr, check.stderr
 
 
 def test_the_search_can_be_turned_off(guarded: Guarded) -> None:

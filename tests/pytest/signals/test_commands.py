@@ -111,6 +111,14 @@ def test_check_names_a_source_that_went_back_at_once(guarded: Guarded) -> None:
     )
 
 
+def test_check_names_a_source_that_holds_nothing_any_more(guarded: Guarded) -> None:
+    flow(guarded, 1, 3)
+    guarded.warehouse.execute('delete from "ods"."feed"')
+    guarded.run(day(4))
+    (finding,) = found(two_clocks(guarded.project, "check", "--json", now=day(4)))
+    assert finding["signal"] == "went_back" and "its newest watermark is none" in finding["what_happened"]
+
+
 @pytest.mark.parametrize("act", ["delete from sync.sink", "drop table sync.sink cascade"])
 def test_a_table_that_was_emptied_by_hand_is_named_before_the_next_run(guarded: Guarded, act: str) -> None:
     flow(guarded, 1, 3)
