@@ -34,12 +34,12 @@ class Named:
 
     lost: set[int] = field(default_factory=set)  # keys that nothing_lost names
     invalid: Counter[Row] = field(default_factory=Counter)  # rows that watermark_valid names
-    left_out: list[tuple[datetime | None, datetime]] = field(default_factory=list)  # ranges, the lower end outside
+    left_out: list[tuple[datetime | None, datetime]] = field(default_factory=list)  # ranges with both ends
     gaps: list[str] = field(default_factory=list)
 
     def leaves_out(self, at: datetime) -> bool:
         """Whether a watermark lies in a range that is said to be left out."""
-        return any((low is None or low < at) and at <= high for low, high in self.left_out)
+        return any((low is None or low <= at) and at <= high for low, high in self.left_out)
 
 
 def eligible(rows: Iterable[Row], now: datetime) -> list[Row]:
