@@ -29,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine" in metafunc.fixturenames:
         chosen = metafunc.config.getoption("--engine") or ENGINES
+        if metafunc.definition.get_closest_marker("any_engine"):
+            chosen = chosen[:1]
         # one engine after the other: the server starts when it is first needed
         metafunc.parametrize("engine", chosen, scope="session")
 

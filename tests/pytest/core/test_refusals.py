@@ -36,6 +36,7 @@ UNREADABLE: dict[str, list[tuple[str, list[object]]]] = {
 }
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("run", ["first build", "later run", "full refresh"])
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_var_that_cannot_be_read_is_refused_by_name_value_and_advice(project: Project, run: str, name: str) -> None:
@@ -59,6 +60,7 @@ def test_a_var_that_cannot_be_read_is_refused_by_name_value_and_advice(project: 
     assert not complaints, "\n".join(complaints)
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -90,6 +92,7 @@ def test_an_argument_that_cannot_be_used_is_refused_by_name(project: Project, ar
     assert project.everything() == before
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("schema", ["monitoring\n", 'x" cascade; --', "a.b", "m" * 64, " ", 7])
 def test_a_ledger_schema_that_is_no_plain_name_is_refused(project: Project, schema: object) -> None:
     before = project.everything()

@@ -241,6 +241,7 @@ def test_compile_writes_nothing(guarded: Guarded) -> None:
     assert guarded.project.everything() == before
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("said", "words"),
     [

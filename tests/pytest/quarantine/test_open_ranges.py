@@ -100,6 +100,7 @@ def test_two_poisons_are_found_one_after_the_other_by_the_default(guarded: Guard
     assert {state for state, *_ in ranges(guarded)} == {"closed"}
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("failures", [3, 5])
 def test_a_cause_that_goes_away_leaves_no_range_behind_and_holds_nothing_back_for_long(
     guarded: Guarded, failures: int
@@ -128,6 +129,7 @@ def pinned_at_two(guarded: Guarded) -> None:
     assert guarded.project.ids() == [1, 3]
 
 
+@pytest.mark.any_engine
 def test_what_comes_later_between_a_pinned_watermark_and_others_is_delivered(guarded: Guarded) -> None:
     pinned_at_two(guarded)
     guarded.feed((10, "7", at(100)), (11, "7", at(300)))
@@ -142,6 +144,7 @@ def test_what_comes_later_between_a_pinned_watermark_and_others_is_delivered(gua
     assert [(row["key"]["id"], row["reason"]) for row in found["keys"]] == [("2", WRITTEN_OFF)]
 
 
+@pytest.mark.any_engine
 def test_a_range_that_is_empty_for_one_run_stays_open(guarded: Guarded) -> None:
     """As when the source is emptied and filled again."""
     pinned_at_two(guarded)
@@ -157,6 +160,7 @@ def test_a_range_that_is_empty_for_one_run_stays_open(guarded: Guarded) -> None:
     assert ranges(guarded)[-1][0] == "closed"
 
 
+@pytest.mark.any_engine
 def test_a_range_stays_with_its_table_when_the_model_is_renamed(guarded: Guarded) -> None:
     pinned_at_two(guarded)
     for suffix in (".sql", ".yml"):
@@ -168,6 +172,7 @@ def test_a_range_stays_with_its_table_when_the_model_is_renamed(guarded: Guarded
     assert "ERROR open_range  model renamed" in check.stderr, check.stderr
 
 
+@pytest.mark.any_engine
 def test_the_search_can_be_turned_off(guarded: Guarded) -> None:
     guarded.project.write(
         "models/sync/sink.yml",
@@ -179,6 +184,7 @@ def test_the_search_can_be_turned_off(guarded: Guarded) -> None:
     assert not guarded.warehouse.has_table("sync.two_clocks_open_ranges")
 
 
+@pytest.mark.any_engine
 def test_a_range_can_be_written_off_with_a_reason_and_stays_left_out(guarded: Guarded) -> None:
     declare(guarded, after=1)
     guarded.feed((1, "7", at(1)), (2, "poison", at(2)))
@@ -193,6 +199,7 @@ def test_a_range_can_be_written_off_with_a_reason_and_stays_left_out(guarded: Gu
     assert ranges(guarded)[-1][0] == "written_off"
 
 
+@pytest.mark.any_engine
 def test_a_range_no_wider_than_the_floor_is_pinned_as_it_is(guarded: Guarded) -> None:
     declare(guarded, after=1, floor="1 hour")
     for key in (1, 2, 3):

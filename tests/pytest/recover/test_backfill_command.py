@@ -135,6 +135,7 @@ def test_C41_C42_every_kind_of_watermark_is_cut_into_chunks(
     assert project.ids() == [0, 1, 2]
 
 
+@pytest.mark.any_engine
 def test_several_models_run_in_dependency_order_each_to_its_end(gap: Project) -> None:
     gap.model(
         "a_later_one",
@@ -176,6 +177,7 @@ def test_an_interrupted_backfill_goes_on_after_the_last_finished_chunk(gap: Proj
     assert backfill(gap, *RANGE, "--chunk", "2d").document["models"][0]["runs"] == 3
 
 
+@pytest.mark.any_engine
 def test_restart_begins_anew_and_other_chunks_are_not_taken_for_finished(gap: Project) -> None:
     backfill(gap, *RANGE, "--chunk", "2d")
     stop_before_the_last_of_three_chunks(gap)
@@ -184,11 +186,13 @@ def test_restart_begins_anew_and_other_chunks_are_not_taken_for_finished(gap: Pr
     assert backfill(gap, *RANGE, "--chunk", "3d").document["models"][0]["runs"] == 2
 
 
+@pytest.mark.any_engine
 def test_a_completed_backfill_of_less_is_no_part_of_one_of_more(gap: Project) -> None:
     backfill(gap, "--from", "2024-06-01", "--to", "2024-06-04", "--chunk", "3d")
     assert backfill(gap, *RANGE, "--chunk", "3d").document["models"][0]["runs"] == 2
 
 
+@pytest.mark.any_engine
 def test_a_finished_backfill_of_the_same_first_chunks_is_not_taken_for_an_interrupted_one(gap: Project) -> None:
     backfill(gap, "--from", "2024-06-01", "--to", "2024-06-04", "--chunk", "2d")
     answer = backfill(gap, "--from", "2024-06-01", "--to", "2024-06-08", "--chunk", "2d")
@@ -196,6 +200,7 @@ def test_a_finished_backfill_of_the_same_first_chunks_is_not_taken_for_an_interr
     assert gap.last_window()["message"] == "chunk 4 of 4 of the backfill from 2024-06-01 to 2024-06-08 by 2d"
 
 
+@pytest.mark.any_engine
 def test_an_attempt_of_last_month_is_not_taken_up_again(gap: Project) -> None:
     backfill(gap, *RANGE, "--chunk", "2d")
     stop_before_the_last_of_three_chunks(gap)
@@ -326,6 +331,7 @@ def test_C54_what_cannot_be_backfilled_is_one_sentence(gap: Project) -> None:
     assert "No model of the project is selected by nope" in refused(gap, "backfill", "--select", "nope", *RANGE)
 
 
+@pytest.mark.any_engine
 def test_a_model_that_cannot_be_backfilled_is_one_sentence(gap: Project) -> None:
     gap.model("a_table", "{{ config(materialized='table', post_hook=[]) }} select 1 as id", folder="others")
     gap.model("never_run", SINK)

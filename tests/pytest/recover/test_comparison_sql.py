@@ -291,6 +291,7 @@ def test_C40_the_sessions_zone_does_not_matter(comparison: Comparison) -> None:
     assert comparison.lost() == comparison.lost(watermark="'zoned'") == [("missing", "2")]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -21,13 +21,13 @@ def prove(*arguments: str) -> str:
 def test_a_backfill_killed_at_random_moments_ends_where_an_unbroken_one_does(engine: str) -> None:
     if engine != "postgres":
         pytest.skip("by hand: python benchmarks/recover.py kills --target duckdb")
-    said = prove("kills", "--target", engine, "--days", "6", "--kills", "2", "--rows", "6000")
+    said = prove("kills", "--target", engine, "--days", "4", "--kills", "2", "--rows", "4000")
     assert "no chunk was repeated: True" in said
 
 
 def test_every_injected_loss_is_named_and_repaired_and_no_other(engine: str) -> None:
     if engine != "duckdb":
         pytest.skip("by hand: python benchmarks/recover.py losses --target postgres")
-    said = prove("losses", "--target", engine, "--rows", "50000", "--losses", "40")
+    said = prove("losses", "--target", engine, "--rows", "30000", "--losses", "30")
     assert "exactly the injected keys: True" in said
     assert "target equals the source, row by row: True" in said

@@ -5,6 +5,7 @@ Vars of this package are read while a model runs, never while it is parsed, so t
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 from pathlib import Path
@@ -27,6 +28,13 @@ def digest_of(directory: Path) -> str:
     return digest.hexdigest()
 
 
+def left_alone(manifest: Any) -> Any:
+    """A manifest that stays until the end: the garbage collector need not look through all of them again and again."""
+    gc.collect()
+    gc.freeze()
+    return manifest
+
+
 def _shared_manifest(session: DbtSession) -> Any:
     project_file = session.project_dir / "dbt_project.yml"
     if session._manifest is None and project_file.is_file() and project_file.read_text().startswith("name: consumer\n"):
@@ -37,7 +45,7 @@ def _shared_manifest(session: DbtSession) -> Any:
             # without them dbt finds that it has parsed the template of this project before, and parses what is new
             session.vars, given = own_vars, session.vars
             try:
-                _manifests[key] = _parse(session)
+                _manifests[key] = left_alone(_parse(session))
             finally:
                 session.vars = given
         session._manifest = _manifests[key]
