@@ -120,6 +120,8 @@ def play_cases() -> tuple[int, int, int]:
         "-q",
         "-p",
         "no:cacheprovider",
+        "--numprocesses=auto",
+        "--dist=worksteal",
         f"--junit-xml={report}",
         "-k",
         " or ".join(ids),
