@@ -96,3 +96,17 @@ select stream, count(*) filter (where action = 'INSERT'), count(*) filter (where
   {% do book.update({'written': written}) %}
   {{ return('select ' ~ rows | length ~ ' as rows_written -- by the merge that newest_wins ran just before') }}
 {% endmacro %}
+
+
+{# several statements inside the model's transaction, in one round trip where the engine takes them; the rows of the last #}
+{% macro _in_one_trip(statements) %}
+  {{ return(adapter.dispatch('in_one_trip', 'two_clocks')(statements | select | list)) }}
+{% endmacro %}
+
+{% macro default__in_one_trip(statements) %}
+  {% set last = namespace(table=none) %}
+  {% for sql in statements %}{% set last.table = two_clocks._in_transaction(sql) %}{% endfor %}
+  {{ return(last.table) }}
+{% endmacro %}
+
+{% macro postgres__in_one_trip(statements) %}{{ return(two_clocks._in_transaction(statements | join(';\n'))) }}{% endmacro %}

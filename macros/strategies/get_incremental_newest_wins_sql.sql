@@ -142,17 +142,3 @@
   {% call statement('two_clocks_step', fetch_result=true, auto_begin=true) %}{{ sql }}{% endcall %}
   {{ return(load_result('two_clocks_step').table) }}
 {% endmacro %}
-
-
-{# several statements inside the model's transaction, in one round trip where the engine takes them; the rows of the last #}
-{% macro _in_one_trip(statements) %}
-  {{ return(adapter.dispatch('in_one_trip', 'two_clocks')(statements | select | list)) }}
-{% endmacro %}
-
-{% macro default__in_one_trip(statements) %}
-  {% set last = namespace(table=none) %}
-  {% for sql in statements %}{% set last.table = two_clocks._in_transaction(sql) %}{% endfor %}
-  {{ return(last.table) }}
-{% endmacro %}
-
-{% macro postgres__in_one_trip(statements) %}{{ return(two_clocks._in_transaction(statements | join(';\n'))) }}{% endmacro %}
