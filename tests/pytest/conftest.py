@@ -9,7 +9,7 @@ import pytest
 from dbt_common.tests import enable_test_caching
 from support.engines import DuckdbWarehouse, PostgresDatabase, PostgresWarehouse, Warehouse
 from support.parsed_once import share_parses
-from support.project import FEED, SINK, Project
+from support.project import Project
 
 share_parses()
 enable_test_caching()  # dbt's own, for its tests: each macro's Jinja is parsed once in a session
@@ -64,10 +64,7 @@ def empty_project(
     engine: str, warehouse: Warehouse, template_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Project:
     """A consumer's project with the three lines in place and no model yet."""
-    template = template_directory / engine
-    if not template.exists():
-        Project.template(warehouse, template)
-    project = Project.copy_of(template, warehouse, tmp_path)
+    project = Project.from_template(template_directory / engine, warehouse, tmp_path)
     monkeypatch.chdir(tmp_path)
     return project
 
@@ -75,6 +72,4 @@ def empty_project(
 @pytest.fixture
 def project(empty_project: Project) -> Project:
     """The same with an empty source `feed` and a model `sink` that keeps the newest version of its rows."""
-    empty_project.source("feed", FEED)
-    empty_project.model("sink", SINK)
-    return empty_project
+    return empty_project.with_feed()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from support.project import Project
+from support.terminal import NOT_FOR_A_TERMINAL
 
 NOON = "2024-06-03T12:00:00Z"
 
@@ -21,7 +20,6 @@ ODD_NAMES = [
     "back\\slash",
     "\x1b[31mred\u202e",
 ]
-NOT_FOR_A_TERMINAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
 def quoted(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.crash import run_killed_before
 from support.engines import PostgresDatabase, PostgresWarehouse
-from support.project import FEED, SINK, Project
+from support.project import SINK, Project
 from support.servers import binaries, postgres
 
 NOON = "2024-06-03T12:00:00Z"
@@ -31,14 +31,10 @@ def project(
     old_postgres: PostgresDatabase, template_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Project]:
     warehouse = PostgresWarehouse(old_postgres)
-    template = template_directory / f"postgres-{old_postgres.version()}"
-    if not template.exists():
-        Project.template(warehouse, template)
-    project = Project.copy_of(template, warehouse, tmp_path)
     monkeypatch.chdir(tmp_path)
-    project.source("feed", FEED)
-    project.model("sink", SINK)
-    yield project
+    yield Project.from_template(
+        template_directory / f"postgres-{old_postgres.version()}", warehouse, tmp_path
+    ).with_feed()
     warehouse.clear()
 
 

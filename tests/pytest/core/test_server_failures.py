@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.engines import PostgresWarehouse
 from support.fragile_server import IMMEDIATE, KILLED, FragileServer, SmallDisk, fragile_server
-from support.project import FEED, SINK, Project
+from support.project import Project
 
 NOON = "2024-06-03T12:00:00Z"
 
@@ -40,14 +40,8 @@ def project(
     server: FragileServer, template_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Project]:
     warehouse = PostgresWarehouse(server.database)
-    template = template_directory / "fragile-postgres"
-    if not template.exists():
-        Project.template(warehouse, template)
-    project = Project.copy_of(template, warehouse, tmp_path)
     monkeypatch.chdir(tmp_path)
-    project.source("feed", FEED)
-    project.model("sink", SINK)
-    yield project
+    yield Project.from_template(template_directory / "fragile-postgres", warehouse, tmp_path).with_feed()
     warehouse.clear()
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from support.project import SINK, Project
+from support.terminal import NOT_FOR_A_TERMINAL
 
 from two_clocks.dbt_session import DbtSession
 from two_clocks.errors import CannotRun
@@ -26,7 +25,6 @@ KEYS = [
     "null",
     " ",
 ]
-NOT_FOR_A_TERMINAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
 def test_keys_of_any_text_are_named_repaired_and_deleted(project: Project) -> None:

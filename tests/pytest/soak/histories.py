@@ -10,11 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 from unittest import SkipTest
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from soak.feed import LOADS, Feed
 from soak.judge import Judge, Named, Row, lost_keys, newest
@@ -317,3 +318,23 @@ def told(rows: list[Row]) -> str:
 
 def furthest(rows: list[Row] | None, now: datetime) -> datetime | None:
     return max((row.at for row in rows or [] if row.at and row.at <= now), default=None)
+
+
+def play(
+    history: type[History], count: int, steps: int, prepare: Callable[..., Any] = lambda made: made, **more: Any
+) -> None:
+    """Plays up to `count` histories of so many steps each; what breaks a promise is raised as its shortest history."""
+    run_state_machine_as_test(
+        prepare(history),
+        _min_steps=steps,  # without it many histories would end after a step or none
+        settings=settings(
+            max_examples=count,
+            stateful_step_count=steps,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            **more,
+        ),
+    )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import yaml
-from support.engines import SOURCE_SCHEMA, TARGET_SCHEMA, Warehouse
+from support.engines import SOURCE_SCHEMA, TARGET_SCHEMA
 from support.project import Project, Run
 
 from soak.feed import Feed
@@ -171,9 +170,3 @@ def spoken(now: datetime) -> str:
 
 def moment(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
-
-def make_lab(warehouse: Warehouse, directory: Path, with_rivals: bool = False) -> Lab:
-    """A lab of its own, outside of pytest's fixtures; dbt has to be run in `directory`/project."""
-    template = Project.template(warehouse, directory / "template")
-    return Lab(Project.copy_of(template, warehouse, directory / "project"), with_rivals)

@@ -27,9 +27,8 @@ from typing import Any
 from unittest import SkipTest
 
 from dbt_common.tests import enable_test_caching
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import seed
 from hypothesis.errors import Flaky
-from hypothesis.stateful import run_state_machine_as_test
 
 HERE = Path(__file__).resolve()
 REPOSITORY = HERE.parents[3]
@@ -42,7 +41,7 @@ from support.project import FEED, SINK, Project  # noqa: E402
 from support.servers import postgres  # noqa: E402
 
 from soak import crowds, kills  # noqa: E402
-from soak.histories import Tally, machine  # noqa: E402
+from soak.histories import Tally, machine, play  # noqa: E402
 from soak.lab import Lab  # noqa: E402
 from soak.rivals import NAMES  # noqa: E402
 
@@ -59,20 +58,7 @@ def play_histories(lab: Lab, minutes: float, chosen_seed: int) -> tuple[Tally, s
     number = 0
     while not history.tally.is_over():
         try:
-            run_state_machine_as_test(
-                seed(chosen_seed * 1_000_003 + number)(history),
-                _min_steps=STEPS,  # without it many histories would end after a step or none
-                settings=settings(
-                    max_examples=AT_ONCE,
-                    stateful_step_count=STEPS,
-                    database=None,
-                    deadline=None,
-                    phases=[Phase.generate, Phase.shrink],
-                    suppress_health_check=list(HealthCheck),
-                    print_blob=False,
-                    report_multiple_bugs=False,
-                ),
-            )
+            play(history, AT_ONCE, STEPS, prepare=seed(chosen_seed * 1_000_003 + number), print_blob=False)
         except (SkipTest, Flaky):
             # a history that is not begun is another one than Hypothesis expects, and it may say so
             if not history.tally.is_over():
@@ -86,12 +72,11 @@ def play_histories(lab: Lab, minutes: float, chosen_seed: int) -> tuple[Tally, s
 @contextmanager
 def project_in(directory: Path, warehouse: Warehouse) -> Iterator[Project]:
     """A consumer's project in a directory of its own, in which dbt runs."""
-    template = Project.template(warehouse, directory / "template")
-    (directory / "project").mkdir(exist_ok=True)
+    (directory / "project").mkdir(parents=True, exist_ok=True)
     before = Path.cwd()
     os.chdir(directory / "project")
     try:
-        yield Project.copy_of(template, warehouse, directory / "project")
+        yield Project.from_template(directory / "template", warehouse, directory / "project")
     finally:
         os.chdir(before)
 

@@ -124,6 +124,13 @@ class Project:
         return directory
 
     @classmethod
+    def from_template(cls, template: Path, warehouse: Warehouse, directory: Path) -> Project:
+        """A copy of the template, which is made when it is first asked for."""
+        if not template.exists():
+            cls.template(warehouse, template)
+        return cls.copy_of(template, warehouse, directory)
+
+    @classmethod
     def copy_of(cls, template: Path, warehouse: Warehouse, directory: Path) -> Project:
         shutil.copytree(template, directory, symlinks=True, dirs_exist_ok=True)
         return cls(warehouse, directory)
@@ -153,6 +160,12 @@ class Project:
 
     def model(self, name: str, sql: str, folder: str = "sync") -> None:
         self.write(f"models/{folder}/{name}.sql", sql)
+
+    def with_feed(self) -> Project:
+        """An empty source `feed`, and a model `sink` that keeps the newest version of its rows."""
+        self.source("feed", FEED)
+        self.model("sink", SINK)
+        return self
 
     # ---- the source ----
 
