@@ -171,6 +171,6 @@ def test_C64_an_orphan_that_came_back_after_it_was_shown_stays(incident: Project
 
 def test_an_emptied_target_is_a_job_for_a_normal_run(incident: Project) -> None:
     incident.warehouse.execute("delete from sync.sink")
-    assert "run the model normally" in refused(incident, "repair", "--select", "sink")
+    assert "run the model normally" in refused(incident, "repair", "--select", "sink", "--dry-run")
     incident.run(now=NOW)
     assert two_clocks(incident, "repair", "--select", "sink").status == 0

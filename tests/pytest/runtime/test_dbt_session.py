@@ -35,6 +35,17 @@ def test_it_leaves_standard_output_alone(session: DbtSession, capfd: pytest.Capt
     assert capfd.readouterr().out == ""
 
 
+def test_a_question_leaves_the_artifacts_of_the_run_before_as_they_are(
+    session: DbtSession, small_project: Path
+) -> None:
+    """`dbt retry` and others read them."""
+    session.invoke(["run", "--select", "said"], check=True)
+    files = [small_project / "target" / name for name in ("manifest.json", "run_results.json")]
+    before = [file.read_bytes() for file in files]
+    session.query("select 1 as x")
+    assert [file.read_bytes() for file in files] == before
+
+
 def test_the_manifest_needs_no_connection(small_project: Path) -> None:
     profiles = small_project / "profiles.yml"
     profiles.write_text(profiles.read_text().replace("small.duckdb", "no/such/folder/small.duckdb"))
