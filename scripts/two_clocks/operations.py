@@ -18,4 +18,4 @@ def run_operation(session: DbtSession, name: str, given: dict[str, Any]) -> None
     try:
         session.invoke(["run-operation", f"two_clocks.{name}"], vars=given, check=True)
     except CannotRun as error:
-        raise refusal(error.message) from error
+        raise refusal(error) from error

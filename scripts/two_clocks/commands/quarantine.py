@@ -220,7 +220,7 @@ def retry_model(session: DbtSession, unique_id: str, ranges_before: Sequence[dic
                 bounds = {"two_clocks_backfill_from": lower, "two_clocks_backfill_to": upper}
                 session.invoke(["run", "--select", selector], vars=bounds, check=True)
         except CannotRun as error:
-            failure = refusal(error.message).message
+            failure = refusal(error).message
     if not failure:
         session.invoke(["run", "--select", selector], check=True)
     # what is left lies below the usual window, or has no place in time at all

@@ -291,7 +291,7 @@ def run_range(
     try:
         session.invoke(["run", "--select", model.selector], vars=bounds, check=True)
     except CannotRun as error:
-        because = refusal(error.message).message
+        because = refusal(error).message
         ends = ", ".join(spoken(point, window.units_per_second) for point in (lower, upper))
         raise CannotRun(
             f"{name} [{ends}] of {model.name} failed, and what was done before it stays done: {because}"

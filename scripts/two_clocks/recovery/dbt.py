@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from two_clocks.dbt_session import DbtSession
-from two_clocks.errors import CannotRun
+from two_clocks.errors import CannotRun, DatabaseBusy
 from two_clocks.one_model import selector_of
 
 _OWN_SENTENCE = re.compile(r"two_clocks: (?P<sentence>.*?\.)(?=\s*(?:>|$)|\s+in (?:macro|model)\b)", re.S)
@@ -73,20 +73,21 @@ def ask(session: DbtSession, jinja_sql: str, vars: Mapping[str, Any] | None = No
     try:
         rows = session.query(jinja_sql, vars)
     except CannotRun as error:
-        raise refusal(error.message) from error
+        raise refusal(error) from error
     return [{name.lower(): value for name, value in row.items()} for row in rows]
 
 
-def refusal(message: str) -> CannotRun:
+def refusal(error: CannotRun | str) -> CannotRun:
     """A macro's own sentence where there is one, else the database's, without where dbt was when it heard it."""
+    if isinstance(error, DatabaseBusy):
+        return error
+    message = error if isinstance(error, str) else error.message
     own = _OWN_SENTENCE.search(message)
     if own:
         sentence = own["sentence"]
         for name, option in _OPTIONS:
             sentence = name.sub(option, sentence)
         return CannotRun(sentence[0].upper() + sentence[1:])
-    if message.startswith("Another process has the database file"):
-        return CannotRun(message)  # said already
     said = _WHERE_IT_WAS_ASKED.sub("", message).strip()
     return CannotRun(f"The database said: {said}{'' if said.endswith('.') else '.'}")
 
@@ -216,7 +217,7 @@ def open_model(
             ["compile", "--select", selector, *(["--full-refresh"] if full_refresh else [])], vars=vars, check=True
         )
     except CannotRun as error:
-        raise refusal(error.message) from error
+        raise refusal(error) from error
     compiled = result.result.results[0].node
     key = compiled.config.unique_key or ()
     book = _run_book(session, unique_id)
