@@ -10,8 +10,10 @@ from dbt_common.tests import enable_test_caching
 from support.engines import DuckdbWarehouse, PostgresDatabase, PostgresWarehouse, Warehouse
 from support.parsed_once import share_parses
 from support.project import Project
+from support.worked_out_once import share_what_stays
 
 share_parses()
+share_what_stays()
 enable_test_caching()  # dbt's own, for its tests: each macro's Jinja is parsed once in a session
 
 ENGINES = ("duckdb", "postgres")
@@ -33,6 +35,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             chosen = chosen[:1]
         # one engine after the other: the server starts when it is first needed
         metafunc.parametrize("engine", chosen, scope="session")
+
+
+@pytest.fixture(scope="session")
+def first_engine(pytestconfig: pytest.Config) -> str:
+    """Where the tests run that ask for no dialect."""
+    return (pytestconfig.getoption("--engine") or ENGINES)[0]
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ class Warehouse:
 
     @contextmanager
     def one_look(self) -> Iterator[None]:
-        """Several questions in a row, of a database that nothing else writes meanwhile."""
+        """Several statements in a row, on a database that nothing else opens meanwhile."""
         yield
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -104,6 +104,9 @@ class DuckdbWarehouse(Warehouse):
     @contextmanager
     def one_look(self) -> Iterator[None]:
         # to open a file costs more than to ask it
+        if self._kept is not None:
+            yield
+            return
         with self.connection() as self._kept:
             try:
                 yield
