@@ -51,8 +51,11 @@
 {# a condition that is true where two lists of expressions differ; NULL equals NULL #}
 {% macro differs(left, right) %}{{ return(adapter.dispatch('differs', 'two_clocks')(left, right)) }}{% endmacro %}
 
-{# text as an SQL string literal, safe whatever it holds #}
-{% macro text_literal(text) %}{{ return(adapter.dispatch('text_literal', 'two_clocks')(text)) }}{% endmacro %}
+{# text as an SQL string literal, safe whatever it holds; plain words, which nearly all are, mean the same to every engine #}
+{% macro text_literal(text) %}
+  {% if modules.re.fullmatch('[A-Za-z0-9_ .,:+-]*', text | string) %}{{ return("'" ~ text ~ "'") }}{% endif %}
+  {{ return(adapter.dispatch('text_literal', 'two_clocks')(text)) }}
+{% endmacro %}
 
 {# a name, as the database itself spells it, as an identifier: whatever stands in it, it stays one name #}
 {% macro quoted(name) %}{{ return(adapter.dispatch('quoted', 'two_clocks')(name)) }}{% endmacro %}

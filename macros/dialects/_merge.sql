@@ -18,6 +18,8 @@
 {% macro default__create_changes_sql(plan) %}
   create or replace temporary table two_clocks_candidates as
   {{ two_clocks.candidates_sql(plan) }};
+  create or replace temporary table two_clocks_versions as
+  {{ two_clocks.versions_sql(plan) }};
   create or replace temporary table two_clocks_changes as
   {{ two_clocks.changes_sql(plan) }}
 {% endmacro %}
@@ -27,6 +29,9 @@
   create temporary table two_clocks_candidates on commit drop as
   {{ two_clocks.candidates_sql(plan) }};
   analyze two_clocks_candidates;
+  create temporary table two_clocks_versions on commit drop as
+  {{ two_clocks.versions_sql(plan) }};
+  analyze two_clocks_versions;
   create temporary table two_clocks_changes on commit drop as
   {{ two_clocks.changes_sql(plan) }};
   analyze two_clocks_changes

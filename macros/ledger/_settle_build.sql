@@ -39,13 +39,10 @@
 
 {% macro delete_superseded_sql(plan) %}
   {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
-  {%- set tie_breakers = [] -%}
-  {%- for column in plan.columns if column.quoted not in keys and column.quoted != plan.watermark.quoted -%}
-    {%- do tie_breakers.append(two_clocks.comparable(column.quoted, column.dtype)) -%}
-  {%- endfor -%}
+  {%- set others = plan.columns | rejectattr('quoted', 'in', keys) | rejectattr('quoted', 'equalto', plan.watermark.quoted) | list -%}
   delete from {{ plan.target }} where {{ two_clocks.row_address() }} in (
     select ranked.address from (
-      select {{ two_clocks.row_address() }} as address, {{ two_clocks._version_rank(keys, plan.watermark.quoted, tie_breakers) }} as two_clocks_rank from {{ plan.target }}
+      select {{ two_clocks.row_address() }} as address, {{ two_clocks._version_rank(keys, plan.watermark.quoted, two_clocks._comparables(others)) }} as two_clocks_rank from {{ plan.target }}
     ) as ranked
     where ranked.two_clocks_rank > 1
   )

@@ -53,7 +53,7 @@
   {% set update_columns = columns | rejectattr('name', 'in', keys | map(attribute='name') | list) | list %}
   {{ return({
       'target': pair.target.relation, 'batch': 'two_clocks_lost', 'columns': columns, 'sources': sources, 'keys': keys, 'watermark': watermark,
-      'update_columns': update_columns, 'differs': two_clocks._differs_in(update_columns), 'predicates': [], 'windows': [], 'has_versions': true}) }}
+      'update_columns': update_columns, 'differs': two_clocks._differs_in(update_columns), 'predicates': [], 'windows': []}) }}
 {% endmacro %}
 
 

@@ -1,6 +1,6 @@
 {#-
   The rules of newest_wins as SQL, shared by the merge strategy and by the select-level newest_wins():
-  one version per key (_version_rank), none older than what is stored (_is_stale), none that changes nothing (_differs).
+  one version per key (_version_rank), none older than what is stored (_is_stale), none that changes nothing (_differs_in).
   The aliases are dbt's own, so that incremental_predicates keep their meaning.
 -#}
 
@@ -16,12 +16,19 @@
 {% endmacro %}
 
 {% macro _differs_in(columns) %}
-  {% set left, right = [], [] %}
+  {% if not columns %}{{ return('1 = 0') }}{% endif %}
+  {{ return(two_clocks.differs(two_clocks._comparables(columns, 'DBT_INTERNAL_SOURCE.'), two_clocks._comparables(columns, 'DBT_INTERNAL_DEST.'))) }}
+{% endmacro %}
+
+{# columns as two values of their type can be compared and sorted; the engine is asked once per type, since a project has far fewer of them than columns #}
+{% macro _comparables(columns, prefix='') %}
+  {% set shapes = graph.setdefault('two_clocks_comparables', {}) %}
+  {% set found = [] %}
   {% for column in columns %}
-    {% do left.append(two_clocks.comparable('DBT_INTERNAL_SOURCE.' ~ column.quoted, column.dtype)) %}
-    {% do right.append(two_clocks.comparable('DBT_INTERNAL_DEST.' ~ column.quoted, column.dtype)) %}
+    {% if column.dtype not in shapes %}{% do shapes.update({column.dtype: two_clocks.comparable('two_clocks_operand', column.dtype).split('two_clocks_operand')}) %}{% endif %}
+    {% do found.append(shapes[column.dtype] | join(prefix ~ column.quoted)) %}
   {% endfor %}
-  {{ return(two_clocks.differs(left, right) if columns else '1 = 0') }}
+  {{ return(found) }}
 {% endmacro %}
 
 {% macro _same_key(keys, predicates) %}
@@ -53,96 +60,120 @@
 {% endmacro %}
 
 
-{#-
-  First step: the batch without the rows that are stored just as they are. In a quiet look-back that leaves one row in a
-  hundred. A row that is the same has the same watermark, so it is looked for among the target's rows of this window only:
-  the cost follows the window, not the table. `two_clocks_rank` is 1 for the newest version of a key.
--#}
-{% macro candidates_sql(plan) %}
-  {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
-  {%- set watermark = plan.watermark.quoted -%}
-  {%- set tie_breakers = [] -%}
-  {%- for column in plan.columns if plan.has_versions and column.quoted not in keys and column.quoted != watermark -%}
-    {%- do tie_breakers.append(two_clocks.comparable(column.quoted, column.dtype)) -%}
-  {%- endfor -%}
-  select DBT_INTERNAL_SOURCE.*
-  from (
-    select {{ plan.columns | map(attribute='quoted') | join(', ') }}, {{ two_clocks._stream_of_row(plan.windows) }} as two_clocks_stream,
-      {{ two_clocks._version_rank(keys, watermark, tie_breakers) if plan.has_versions else '1' }} as two_clocks_rank
-    from {{ plan.batch }} as batch
-  ) as DBT_INTERNAL_SOURCE
-  left join {{ plan.target }} as DBT_INTERNAL_DEST
-    on {{ two_clocks._same_key(keys, plan.predicates) }}
-    and DBT_INTERNAL_SOURCE.{{ watermark }} = DBT_INTERNAL_DEST.{{ watermark }}
-    {{ two_clocks._within_windows(plan) }}
-    and not ({{ plan.differs }})
-  where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
-    or DBT_INTERNAL_DEST.{{ keys[0] }} is null
+{#- The batch with what it is called in all of these: the columns of the target, and the stream that a row belongs to. -#}
+{% macro _batch_sql(plan) %}
+  {{ return('select ' ~ plan.columns | map(attribute='quoted') | join(', ') ~ ', ' ~ two_clocks._stream_of_row(plan.windows) ~ ' as two_clocks_stream from ' ~ plan.batch ~ ' as batch') }}
+{% endmacro %}
+
+{% macro _key_list(plan) %}{{ return(plan['keys'] | map(attribute='quoted') | join(', ')) }}{% endmacro %}
+
+{% macro _key_is_in(plan, relation, alias) %}
+  {%- set conditions = [] -%}
+  {%- for key in plan['keys'] -%}{%- do conditions.append('among.' ~ key.quoted ~ ' = ' ~ alias ~ '.' ~ key.quoted) -%}{%- endfor -%}
+  {{ return('exists (select 1 from ' ~ relation ~ ' as among where ' ~ conditions | join(' and ') ~ ')') }}
 {% endmacro %}
 
 
 {#-
-  Second step: what the candidates would change, one row each, with the reason in two_clocks_action:
+  First step: the batch without the rows that are stored just as they are. In a quiet look-back that leaves one row in a
+  hundred. A row that is the same has the same watermark, so it is looked for among the target's rows of this window only:
+  the cost follows the window, not the table.
+-#}
+{% macro candidates_sql(plan) %}
+  {%- set watermark = plan.watermark.quoted -%}
+  select DBT_INTERNAL_SOURCE.*
+  from ({{ two_clocks._batch_sql(plan) }}) as DBT_INTERNAL_SOURCE
+  left join {{ plan.target }} as DBT_INTERNAL_DEST
+    on {{ two_clocks._same_key(plan['keys'] | map(attribute='quoted'), plan.predicates) }}
+    and DBT_INTERNAL_SOURCE.{{ watermark }} = DBT_INTERNAL_DEST.{{ watermark }}
+    {{ two_clocks._within_windows(plan) }}
+    and not ({{ plan.differs }})
+  where DBT_INTERNAL_DEST.{{ plan['keys'][0].quoted }} is null
+{% endmacro %}
+
+
+{#-
+  Second step: the candidates' keys that come more than once in the batch, with all their rows there, ranked; 1 is the newest version. Mostly
+  none. Only keys of candidates are grouped: of the others every row is stored as it is. The newest version may be such a row, so the batch is asked.
+-#}
+{% macro versions_sql(plan) %}
+  {%- set repeated -%}
+    (select {{ two_clocks._key_list(plan) }} from {{ plan.batch }} as batch
+    where {{ two_clocks._key_is_in(plan, 'two_clocks_candidates', 'batch') }}
+    group by {{ two_clocks._key_list(plan) }} having count(*) > 1)
+  {%- endset -%}
+  {%- set others = plan.columns | rejectattr('quoted', 'in', plan['keys'] | map(attribute='quoted') | list) | rejectattr('quoted', 'equalto', plan.watermark.quoted) | list -%}
+  select versions.*, {{ two_clocks._version_rank(plan['keys'] | map(attribute='quoted') | list, plan.watermark.quoted, two_clocks._comparables(others)) }} as two_clocks_rank
+  from ({{ two_clocks._batch_sql(plan) }}) as versions
+  where {{ two_clocks._key_is_in(plan, repeated, 'versions') }}
+{% endmacro %}
+
+
+{#-
+  Third step: what the candidates would change, one row each, with the reason in two_clocks_action:
   insert, update, stale (older than stored) or superseded (an older version within the batch).
 -#}
 {% macro changes_sql(plan) %}
-  {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
   {%- set watermark = plan.watermark.quoted -%}
+  {%- set columns = plan.columns | map(attribute='quoted') | join(', ') ~ ', two_clocks_stream' -%}
   select
     {% for column in plan.columns %}DBT_INTERNAL_SOURCE.{{ column.quoted }}, {% endfor %}
     DBT_INTERNAL_SOURCE.two_clocks_stream,
     case when DBT_INTERNAL_SOURCE.two_clocks_rank > 1 then 'superseded'
-         when DBT_INTERNAL_DEST.{{ keys[0] }} is null then 'insert'
+         when DBT_INTERNAL_DEST.{{ plan['keys'][0].quoted }} is null then 'insert'
          when {{ two_clocks._is_stale(watermark) }} then 'stale'
          else 'update' end as two_clocks_action
-  from two_clocks_candidates as DBT_INTERNAL_SOURCE
+  from (
+    select {{ columns }}, 1 as two_clocks_rank from two_clocks_candidates as candidates
+    where not {{ two_clocks._key_is_in(plan, 'two_clocks_versions', 'candidates') }}
+    union all
+    select {{ columns }}, two_clocks_rank from two_clocks_versions
+  ) as DBT_INTERNAL_SOURCE
   left join {{ plan.target }} as DBT_INTERNAL_DEST
-    on {{ two_clocks._same_key(keys, plan.predicates) }} and DBT_INTERNAL_SOURCE.two_clocks_rank = 1
+    on {{ two_clocks._same_key(plan['keys'] | map(attribute='quoted'), plan.predicates) }} and DBT_INTERNAL_SOURCE.two_clocks_rank = 1
   where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
-    or DBT_INTERNAL_DEST.{{ keys[0] }} is null
+    or DBT_INTERNAL_DEST.{{ plan['keys'][0].quoted }} is null
     or {{ two_clocks._is_stale(watermark) }}
     or {{ plan.differs }}
 {% endmacro %}
 
 
-{# rows, NULL keys and the most versions of one key in the batch, by stream #}
-{% macro count_batch_sql(plan) %}
-  {%- set keys = plan['keys'] | map(attribute='quoted') | list -%}
-  {%- set nulls = [] -%}
-  {%- for key in keys -%}{%- do nulls.append('by_key.' ~ key ~ ' is null') -%}{%- endfor -%}
-  select by_key.two_clocks_stream as stream, sum(by_key.two_clocks_versions) as extracted, max(by_key.two_clocks_versions) as versions,
-    sum(case when {{ nulls | join(' or ') }} then by_key.two_clocks_versions else 0 end) as null_keys
-  from (
-    select two_clocks_stream, {{ keys | join(', ') }}, count(*) as two_clocks_versions
-    from (select batch.*, {{ two_clocks._stream_of_row(plan.windows) }} as two_clocks_stream from {{ plan.batch }} as batch) as batch
-    group by two_clocks_stream, {{ keys | join(', ') }}
-  ) as by_key
-  group by by_key.two_clocks_stream
-{% endmacro %}
-
-
-{# what became of the changes, by stream; fresh rows at or before the target's watermark are late #}
+{#-
+  What is in the batch, by stream, and what became of it: rows, NULL keys among them, older versions, stale rows, fresh ones and how many of
+  those are late (not later than the target's watermark), keys that the target holds more than once.
+-#}
 {% macro count_changes_sql(plan) %}
   {%- set watermark = plan.watermark.quoted -%}
   {%- set fresh = "two_clocks_action in ('insert', 'update')" -%}
-  {%- set late, lateness = ['1 = 0'], ['null'] -%}
+  {%- set late, lateness, null_keys = ['1 = 0'], ['null'], [] -%}
   {%- for cut in plan.windows if cut.clocks.target_watermark_value is not none -%}
     {%- set start = two_clocks.watermark_literal(cut.clocks.target_watermark_value, cut.watermark.kind, cut.watermark.type) -%}
     {%- set is_late = '(two_clocks_stream = ' ~ loop.index0 ~ ' and ' ~ fresh ~ ' and ' ~ watermark ~ ' <= ' ~ start ~ ')' -%}
     {%- do late.append(is_late) -%}
     {%- do lateness.append('max(case when ' ~ is_late ~ ' then ' ~ two_clocks.seconds_between(watermark, start, cut.watermark.kind, cut.watermark.units_per_second) ~ ' end)') -%}
   {%- endfor -%}
-  select two_clocks_stream as stream,
-    sum(case when two_clocks_action = 'superseded' then 1 else 0 end) as superseded,
-    sum(case when two_clocks_action = 'stale' then 1 else 0 end) as stale,
-    sum(case when {{ fresh }} then 1 else 0 end) as fresh,
-    sum(case when {{ late | join(' or ') }} then 1 else 0 end) as late,
-    {{ 'coalesce(' ~ lateness | join(', ') ~ ')' if lateness | length > 1 else 'cast(null as ' ~ dbt.type_bigint() ~ ')' }} as max_lateness,
+  {%- for key in plan['keys'] -%}{%- do null_keys.append('batch.' ~ key.quoted ~ ' is null') -%}{%- endfor -%}
+  select counted.stream, counted.extracted, counted.null_keys,
+    coalesce(changed.superseded, 0) as superseded, coalesce(changed.stale, 0) as stale, coalesce(changed.fresh, 0) as fresh,
+    coalesce(changed.late, 0) as late, changed.max_lateness,
     (select count(*) from (
       select 1 as one from two_clocks_changes where two_clocks_action <> 'superseded'
-      group by {{ plan['keys'] | map(attribute='quoted') | join(', ') }} having count(*) > 1) as repeats) as repeated
-  from two_clocks_changes
-  group by two_clocks_stream
+      group by {{ two_clocks._key_list(plan) }} having count(*) > 1) as repeats) as repeated
+  from (
+    select {{ two_clocks._stream_of_row(plan.windows) }} as stream, count(*) as extracted, count(case when {{ null_keys | join(' or ') }} then 1 end) as null_keys
+    from {{ plan.batch }} as batch
+    {{ 'group by 1' if plan.windows | length > 1 }}
+  ) as counted
+  left join (
+    select two_clocks_stream as stream,
+      sum(case when two_clocks_action = 'superseded' then 1 else 0 end) as superseded,
+      sum(case when two_clocks_action = 'stale' then 1 else 0 end) as stale,
+      sum(case when {{ fresh }} then 1 else 0 end) as fresh,
+      sum(case when {{ late | join(' or ') }} then 1 else 0 end) as late,
+      {{ 'coalesce(' ~ lateness | join(', ') ~ ')' if lateness | length > 1 else 'cast(null as ' ~ dbt.type_bigint() ~ ')' }} as max_lateness
+    from two_clocks_changes
+    group by two_clocks_stream
+  ) as changed on changed.stream = counted.stream
 {% endmacro %}
 
 

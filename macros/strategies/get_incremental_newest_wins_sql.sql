@@ -8,9 +8,9 @@
 
   Steps, all in the model's own transaction:
     1. one writer per target at a time, where the engine has several
-    2. the batch is counted, and refused where a key is NULL
-    3. `two_clocks_changes`, a small temporary table: what this batch changes, and why not the rest; counted for the ledger
-    4. the merge of inserts and updates alone: rows that are the same, or older than what is stored, are not written
+    2. `two_clocks_changes`, a small temporary table: what this batch changes, and why not the rest; counted for the ledger, and
+       refused where a key is NULL
+    3. the merge of inserts and updates alone: rows that are the same, or older than what is stored, are not written
 
   dbt looks for this name in the root project only, so a consumer adds one line:
     {% raw %}{% macro get_incremental_newest_wins_sql(arg_dict) %}{{ return(two_clocks.get_incremental_newest_wins_sql(arg_dict)) }}{% endmacro %}{% endraw %}
@@ -22,8 +22,7 @@
     {{ return('select 0 as rows_written -- the load log says that there is nothing to read') }}
   {% endif %}
   {% set plan = two_clocks._merge_plan(arg_dict, book) %}
-  {% set extracted = two_clocks._count_batch(plan) %}
-  {% do book.update({'batch': two_clocks._count_changes(plan, extracted)}) %}
+  {% do book.update({'batch': two_clocks._work_out_changes(plan)}) %}
   {{ return(two_clocks.write_changes(plan, book)) }}
 {% endmacro %}
 
@@ -67,8 +66,7 @@
       'update_columns': update_columns,
       'differs': two_clocks._differs_in(update_columns),
       'predicates': [predicates] if predicates is string else predicates,
-      'windows': book.windows.values() | list,
-      'has_versions': false
+      'windows': book.windows.values() | list
   }) }}
 {% endmacro %}
 
@@ -95,42 +93,27 @@
 
 
 {#-
-  Rows of the batch, by stream, under the lock on the target; refuses NULL keys. Notes in the plan whether a key comes more than once: where none does,
-  which is nearly always, no version has to be ranked.
+  Works out what the batch changes, under the lock on the target, in one trip. Returns its counts by window, for the ledger: a list,
+  one mapping per window: extracted, superseded, stale, unchanged, late, max_lateness.
+  Refuses a NULL in the key, and a target whose key is not unique.
 -#}
-{% macro _count_batch(plan) %}
-  {% set rows = two_clocks._in_one_trip([two_clocks.lock_target_sql(plan.target), two_clocks.count_batch_sql(plan)]).rows %}
+{% macro _work_out_changes(plan) %}
+  {% set rows = two_clocks._in_one_trip([two_clocks.lock_target_sql(plan.target), two_clocks.create_changes_sql(plan), two_clocks.count_changes_sql(plan)]).rows %}
+  {% set key = plan['keys'] | map(attribute='name') | join(', ') %}
   {% set null_keys = rows | sum(attribute='null_keys') %}
   {% if null_keys > 0 %}
-    {% do two_clocks._refuse((null_keys | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
+    {% do two_clocks._refuse((null_keys | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ key ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
+  {% elif rows and rows[0].repeated > 0 %}
+    {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ rows[0].repeated ~ " of the keys in this batch (" ~ key ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
   {% endif %}
-  {% set extracted = {} %}
-  {% for row in rows %}
-    {% do extracted.update({row.stream | int: row.extracted | int}) %}
-    {% if row.versions > 1 %}{% do plan.update({'has_versions': true}) %}{% endif %}
-  {% endfor %}
-  {{ return(extracted) }}
-{% endmacro %}
-
-
-{#-
-  Works out what the batch changes. Returns its counts by window, for the ledger; refuses a target whose key is not unique.
-  Returns a list, one mapping per window: extracted, superseded, stale, unchanged, late, max_lateness.
--#}
-{% macro _count_changes(plan, extracted) %}
-  {% set rows = two_clocks._in_one_trip([two_clocks.create_changes_sql(plan), two_clocks.count_changes_sql(plan)]).rows %}
   {% set counts = [] %}
   {% for cut in plan.windows or [none] %}
-    {% set changes = rows | selectattr('stream', 'equalto', loop.index0) | first
-        | default({'superseded': 0, 'stale': 0, 'fresh': 0, 'late': 0, 'max_lateness': none, 'repeated': 0}) %}
-    {% if changes.repeated > 0 %}
-      {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ changes.repeated ~ " of the keys in this batch (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
-    {% endif %}
-    {% set all_rows = extracted.get(loop.index0, 0) %}
+    {% set found = rows | selectattr('stream', 'equalto', loop.index0) | first
+        | default({'extracted': 0, 'superseded': 0, 'stale': 0, 'fresh': 0, 'late': 0, 'max_lateness': none}) %}
     {% do counts.append({
-        'extracted': all_rows, 'superseded': changes.superseded | int, 'stale': changes.stale | int,
-        'unchanged': (all_rows - changes.superseded - changes.stale - changes.fresh) | int,
-        'late': changes.late | int, 'max_lateness': changes.max_lateness}) %}
+        'extracted': found.extracted | int, 'superseded': found.superseded | int, 'stale': found.stale | int,
+        'unchanged': (found.extracted - found.superseded - found.stale - found.fresh) | int,
+        'late': found.late | int, 'max_lateness': found.max_lateness}) %}
   {% endfor %}
   {{ return(counts) }}
 {% endmacro %}
