@@ -1,7 +1,7 @@
 {#-
   What the watermark of a request is made of: the SQL that names it, its type, and for integers its unit.
   Asks the database once or, for integers, twice. Where there is a target to continue from, its columns are asked for too.
-  Returns {'sql', 'type', 'kind', 'units_per_second', 'target_columns'}; kind is timestamp, timestamptz, date or integer,
+  Returns {'sql', 'type', 'kind', 'units_per_second', 'target_columns', 'indexed'}; kind is timestamp, timestamptz, date or integer,
   units_per_second is 1, 1000 or 1000000 for an epoch and none for everything else.
 -#}
 {% macro _describe_watermark(request) %}
@@ -14,7 +14,7 @@
   {% endif %}
   {% set units = two_clocks._units_per_second(request, sql) if kind == 'integer' else none %}
   {% do two_clocks._check_lengths(request, kind, units) %}
-  {{ return({'sql': sql, 'type': type, 'kind': kind, 'units_per_second': units, 'target_columns': found.target_columns}) }}
+  {{ return({'sql': sql, 'type': type, 'kind': kind, 'units_per_second': units, 'target_columns': found.target_columns, 'indexed': found.indexed}) }}
 {% endmacro %}
 
 

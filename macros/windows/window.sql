@@ -53,6 +53,7 @@
   {% do two_clocks._set_bad_rows_aside(cut) %}
   {#- before the window is in the book: without a ledger nobody could say that it failed -#}
   {% if two_clocks._is_writing_command() %}{% do two_clocks.ensure_ledger() %}{% endif %}
+  {% do two_clocks._advise_on_indexes(cut) %}
   {% do book.windows.update({key: cut}) %}
   {% do book.update({'target_watermark': request.target_watermark}) %}
   {% if two_clocks._is_writing_command() %}{% do two_clocks._count_before_full_refresh(book, cut) %}{% endif %}
@@ -103,10 +104,10 @@
   {% else %}
     {% set range = 'window [' ~ (two_clocks._spoken(cut, 'window_from') if cut['from'] is not none else 'the beginning') ~ ', ' ~ two_clocks._spoken(cut, 'window_to') ~ ']' %}
   {% endif %}
-  {% do log('two_clocks: ' ~ two_clocks._harmless(name) ~ ' ' ~ cut.kind ~ ' ' ~ range
+  {% do log(two_clocks._harmless('two_clocks: ' ~ name ~ ' ' ~ cut.kind ~ ' ' ~ range
       ~ ' | S ' ~ two_clocks._spoken(cut, 'source_watermark') ~ ' | T ' ~ two_clocks._spoken(cut, 'target_watermark')
       ~ ' | look-back ' ~ cut.request.lookback.text ~ ' | wall clock ' ~ cut.clocks.wall_clock
-      ~ (' | ' ~ cut.message if cut.message else ''), info=two_clocks._is_writing_command()) %}
+      ~ (' | ' ~ cut.message if cut.message else '')), info=two_clocks._is_writing_command()) %}
 {% endmacro %}
 
 
