@@ -55,6 +55,7 @@ def postgres_database() -> Iterator[PostgresDatabase]:
 def warehouse(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Warehouse]:
     if engine == "duckdb":
         yield DuckdbWarehouse(tmp_path)
+        DuckdbWarehouse.let_go()
         return
     warehouse = PostgresWarehouse(request.getfixturevalue("postgres_database"))
     warehouse.clear()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import psycopg2
@@ -26,11 +29,6 @@ class Warehouse:
 
     def after_dbt(self) -> None:
         """What the end of dbt's process would do; here, many dbt commands share one process."""
-
-    @contextmanager
-    def one_look(self) -> Iterator[None]:
-        """Several statements in a row, on a database that nothing else opens meanwhile."""
-        yield
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
         raise NotImplementedError
@@ -83,6 +81,7 @@ class Warehouse:
 class DuckdbWarehouse(Warehouse):
     engine = "duckdb"
     placeholder = "?"
+    _open: ClassVar[list[DuckdbWarehouse]] = []
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "warehouse.duckdb"
@@ -101,42 +100,30 @@ class DuckdbWarehouse(Warehouse):
                 DuckDBConnectionManager._ENV.close()
                 DuckDBConnectionManager._ENV = None
 
-    @contextmanager
-    def one_look(self) -> Iterator[None]:
-        # to open a file costs more than to ask it
-        if self._kept is not None:
-            yield
-            return
-        with self.connection() as self._kept:
-            try:
-                yield
-            finally:
-                self._kept = None
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """To open the file costs more than most statements, so it stays open until somebody else may want it."""
+        if self._kept is None:
+            kept = duckdb.connect(str(self.path))  # which lets go of all that is kept
+            kept.execute("set TimeZone = 'UTC'")
+            self._kept = kept
+            self._open.append(self)
+        return self._kept
 
-    @contextmanager
-    def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        if self._kept is not None:
-            yield self._kept
-            return
-        with duckdb.connect(str(self.path)) as connection:
-            connection.execute("set TimeZone = 'UTC'")
-            yield connection
+    @classmethod
+    def let_go(cls) -> None:
+        """DuckDB lets one process have a file, and one setting of its own in a process: nothing is kept open."""
+        while cls._open:
+            warehouse = cls._open.pop()
+            warehouse._kept.close()
+            warehouse._kept = None
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        with self.connection() as connection:
-            cursor = connection.execute(sql, list(parameters))
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        cursor = self.connection().execute(sql, list(parameters))
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        with self.connection() as connection:
-            connection.execute(sql, list(parameters))
-
-    def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        with self.connection() as connection:
-            for row in rows:
-                values = ", ".join(["?"] * len(row))
-                connection.execute(f"insert into {table} ({', '.join(row)}) values ({values})", list(row.values()))
+        self.connection().execute(sql, list(parameters))
 
     def set_session_zone(self, zone: str) -> None:
         self.profile["settings"] = {"TimeZone": zone}
@@ -147,6 +134,21 @@ class DuckdbWarehouse(Warehouse):
 
     def row_versions(self, table: str) -> Any:
         return self.query(f"select rowid as place, * from {table} order by rowid")
+
+
+def _after_letting_go(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def first_let_go(*arguments: Any, **options: Any) -> Any:
+        DuckdbWarehouse.let_go()
+        return call(*arguments, **options)
+
+    return first_let_go
+
+
+# whoever else opens a file, dbt above all, and whoever could: another process
+duckdb.connect = _after_letting_go(duckdb.connect)
+subprocess.Popen.__init__ = _after_letting_go(subprocess.Popen.__init__)  # type: ignore[method-assign]
+os.register_at_fork(before=DuckdbWarehouse.let_go)
 
 
 class PostgresWarehouse(Warehouse):

@@ -173,9 +173,8 @@ class Project:
         """Create a source table, name it in the project, and return its name for SQL."""
         relation = f'"{schema}"."{table}"'
         typed = ", ".join(f"{name} {data_type}" for name, data_type in columns.items())
-        with self.warehouse.one_look():
-            self.warehouse.execute(f'create schema if not exists "{schema}"')
-            self.warehouse.execute(f"create table {relation} ({typed})")
+        self.warehouse.execute(f'create schema if not exists "{schema}"')
+        self.warehouse.execute(f"create table {relation} ({typed})")
         self._tables[table] = schema
         sources = [
             {
@@ -281,10 +280,9 @@ class Project:
 
     def ledger(self, model: str | None = "sink", schema: str = TARGET_SCHEMA) -> list[dict[str, Any]]:
         """The ledger's rows, oldest first."""
-        with self.warehouse.one_look():
-            if not self.warehouse.has_table(f"{schema}.{LEDGER}"):
-                return []
-            rows = self.warehouse.query(f"select * from {schema}.{LEDGER} order by started_at, finished_at, window_id")
+        if not self.warehouse.has_table(f"{schema}.{LEDGER}"):
+            return []
+        rows = self.warehouse.query(f"select * from {schema}.{LEDGER} order by started_at, finished_at, window_id")
         return [row for row in rows if model is None or row["model"] == f"model.consumer.{model}"]
 
     def counts(self, model: str = "sink") -> dict[str, int]:
@@ -297,15 +295,21 @@ class Project:
 
     def everything(self) -> dict[str, Any]:
         """All tables of the database with their rows: equal before and after means that nothing was written."""
-        with self.warehouse.one_look():
-            tables = self.warehouse.query(
-                "select table_schema as s, table_name as t from information_schema.tables where table_type = 'BASE TABLE' "
-                "and table_schema not in ('information_schema', 'pg_catalog') order by 1, 2"
-            )
-            rows = [self.warehouse.query(f'select * from "{table["s"]}"."{table["t"]}"') for table in tables]
+        tables = self.warehouse.query(
+            "select table_schema as s, table_name as t from information_schema.tables "
+            "where table_schema not in ('information_schema', 'pg_catalog') and table_type = 'BASE TABLE' order by 1, 2"
+        )
         return {
-            f"{table['s']}.{table['t']}": sorted(repr(tuple(row.values())) for row in of_table)
-            for table, of_table in zip(tables, rows, strict=True)
+            f"{table['s']}.{table['t']}": sorted(
+                map(
+                    repr,
+                    (
+                        tuple(row.values())
+                        for row in self.warehouse.query(f'select * from "{table["s"]}"."{table["t"]}"')
+                    ),
+                )
+            )
+            for table in tables
         }
 
     def last_window(self, model: str = "sink") -> dict[str, Any]:
