@@ -68,7 +68,8 @@ class HeldRun:
                 os.read(go, 1)
 
         self._child = start(project, before_statement=hold, **options)
-        os.read(here, 1)
+        os.close(self._there)  # the child's alone, so that its death ends the wait
+        assert os.read(here, 1), "dbt ended before it had written anything"
 
     def let_go(self) -> bool:
         os.write(self._go, b"!")
