@@ -101,6 +101,7 @@ def test_a_ledger_schema_that_is_no_plain_name_is_refused(project: Project, sche
     assert project.everything() == before
 
 
+@pytest.mark.any_engine
 def test_a_length_of_time_is_refused_as_the_lookback_of_an_integer_id(empty_project: Project) -> None:
     project = empty_project
     project.source("log", {"id": "integer", "note": "varchar(50)", "seq": "bigint"})
@@ -119,6 +120,7 @@ def test_a_length_of_time_is_refused_as_the_lookback_of_an_integer_id(empty_proj
     assert project.everything() == before
 
 
+@pytest.mark.any_engine
 def test_a_refused_value_leaves_no_row_in_the_ledger(project: Project) -> None:
     project.feed((1, "a", "2024-06-03 09:00"))
     project.run(now=NOON)
@@ -126,6 +128,7 @@ def test_a_refused_value_leaves_no_row_in_the_ledger(project: Project) -> None:
     assert len(project.ledger()) == 1
 
 
+@pytest.mark.any_engine
 def test_two_sources_without_streams_are_refused_and_leave_no_window_behind(project: Project) -> None:
     project.feed((1, "a", "2024-06-03 09:00"))
     project.source("other_feed", {"id": "integer", "note": "varchar(50)", "changed_at": "timestamp"})

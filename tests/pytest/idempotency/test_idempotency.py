@@ -56,6 +56,7 @@ def test_an_upsert_written_by_hand_passes_although_it_writes_again(fed: Project,
     assert (proof["idempotent"], proof["rows"], proof["rows_after"]) == (True, 8, 8)
 
 
+@pytest.mark.any_engine
 def test_an_append_model_is_found(fed: Project) -> None:
     fed.model("sink", PLAIN.format(config="incremental_strategy='append'", column=""))
     result = prove(fed)
@@ -100,6 +101,7 @@ def test_a_key_that_is_another_each_time_and_one_that_repeats_are_told_apart(fed
     assert "unique_key (id) is not unique: 1 keys stand in more than one row" in prove(fed).stderr
 
 
+@pytest.mark.any_engine
 def test_nothing_to_look_at_proves_nothing(project: Project) -> None:
     result = prove(project)
     assert result.exit_code == 1 and "it read no row, so nothing is proven" in result.stderr
@@ -107,6 +109,7 @@ def test_nothing_to_look_at_proves_nothing(project: Project) -> None:
     assert prove(project, model="plain").exit_code == 2
 
 
+@pytest.mark.any_engine
 def test_a_model_that_cannot_run_is_no_finding(fed: Project) -> None:
     fed.model("sink", SINK.replace("note,", "cast(note as integer) as note,", 1))
     result = prove(fed)

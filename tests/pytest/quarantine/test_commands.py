@@ -39,6 +39,7 @@ def test_C56_check_and_status_tell_of_one_bad_row_in_a_thousand(guarded: Guarded
     assert "quarantine" in two_clocks(guarded, "status", now=NEXT_DAY).stderr
 
 
+@pytest.mark.any_engine
 def test_list_shows_the_rows_and_is_safe_to_read(guarded: Guarded) -> None:
     guarded.declare()
     assert "Nothing is in quarantine." in two_clocks(guarded, "quarantine", "list").stderr
@@ -52,6 +53,7 @@ def test_list_shows_the_rows_and_is_safe_to_read(guarded: Guarded) -> None:
     assert sorted(str(letter["key"]) for letter in letters) == ["1", "None"]
 
 
+@pytest.mark.any_engine
 def test_retry_reads_again_where_the_usual_window_does_not_reach(guarded: Guarded) -> None:
     guarded.declare()
     guarded.feed((1, "n/a", at(1)), (2, "n/a", at(2)), (3, "5", at(3)))

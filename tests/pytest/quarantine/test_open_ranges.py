@@ -81,6 +81,7 @@ def test_C56_poison_inside_the_model_is_pinned_and_all_other_rows_are_delivered(
     assert guarded.project.attempt(command="test", now=NEXT_DAY).result.success
 
 
+@pytest.mark.any_engine
 def test_two_poisons_are_found_one_after_the_other_by_the_default(guarded: Guarded) -> None:
     for key in range(1, 9):
         guarded.feed((key, "poison" if key in (3, 6) else "7", at(key)))

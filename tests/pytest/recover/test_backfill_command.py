@@ -39,6 +39,7 @@ def chunks_in_ledger(project: Project) -> list[tuple[datetime, datetime]]:
     return [(row["window_from"], row["window_to"]) for row in project.ledger() if row["kind"] == "backfill"]
 
 
+@pytest.mark.any_engine
 def test_a_dry_run_shows_the_plan_and_writes_nothing(gap: Project) -> None:
     before = gap.everything()
     answer = backfill(gap, *RANGE, "--chunk", "2d", "--dry-run")
@@ -164,6 +165,7 @@ def stop_before_the_last_of_three_chunks(project: Project) -> None:
     )
 
 
+@pytest.mark.any_engine
 def test_an_interrupted_backfill_goes_on_after_the_last_finished_chunk(gap: Project) -> None:
     backfill(gap, *RANGE, "--chunk", "2d")
     stop_before_the_last_of_three_chunks(gap)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.project import SINK, Project
 
 from .recover_support import days, refused, two_clocks
@@ -15,6 +16,7 @@ def delivered(project: Project, lookback: str = "1 day") -> Project:
     return project
 
 
+@pytest.mark.any_engine
 def test_equal_is_status_0_and_says_how_much_was_compared(project: Project) -> None:
     delivered(project)
     answer = two_clocks(project, "reconcile")
@@ -52,6 +54,7 @@ def test_C11_C13_C64_lost_rows_are_named_with_the_reason_that_the_ledger_knows(p
     assert (first["reason"], first["keys"]) == ("late beyond the look-back", 2)
 
 
+@pytest.mark.any_engine
 def test_a_model_that_was_never_built_does_not_keep_the_others_from_being_compared(project: Project) -> None:
     delivered(project)
     project.model("not_built_yet", SINK)
@@ -61,6 +64,7 @@ def test_a_model_that_was_never_built_does_not_keep_the_others_from_being_compar
     assert "Not compared: not_built_yet. The table of model not_built_yet" in answer.said
 
 
+@pytest.mark.any_engine
 def test_a_model_that_cannot_be_compared_keeps_the_verdict_from_being_fine(project: Project) -> None:
     delivered(project)
     project.source("gone", {"id": "integer", "note": "varchar(50)", "changed_at": "timestamp"})
@@ -73,6 +77,7 @@ def test_a_model_that_cannot_be_compared_keeps_the_verdict_from_being_fine(proje
     assert "sink: equal" in answer.said
 
 
+@pytest.mark.any_engine
 def test_rows_that_no_window_ever_held_are_told_apart(project: Project) -> None:
     delivered(project)
     # the ledger of an older time is gone, and only the window of a later run is left
@@ -99,6 +104,7 @@ def test_null_and_future_watermarks_are_counted_and_no_loss(project: Project) ->
     assert "1 row of the source with a NULL watermark" in answer.said
 
 
+@pytest.mark.any_engine
 def test_rows_that_the_model_leaves_out_are_not_lost(project: Project) -> None:
     project.model("sink", SINK + "where note <> 'test'\n")
     delivered(project)
@@ -191,6 +197,7 @@ def test_a_model_without_a_window_is_compared_by_its_own_sql(project: Project) -
     assert "name it with --watermark" in refused(project, "reconcile", "--select", "by_hand")
 
 
+@pytest.mark.any_engine
 def test_what_cannot_be_compared_is_one_sentence(project: Project) -> None:
     project.model("never_run", SINK)
     project.model("a_view", "{{ config(materialized='view', post_hook=[]) }} select 1 as id", folder="others")

@@ -46,6 +46,7 @@ def test_C11_C13_lost_and_stale_rows_come_back_and_a_second_look_proves_it(incid
     assert incident.last_window()["kind"] == "incremental"
 
 
+@pytest.mark.any_engine
 def test_neighbours_are_read_in_one_window_where_that_costs_little(incident: Project) -> None:
     before = incident.everything()
     answer = two_clocks(incident, "repair", "--dry-run")
@@ -153,6 +154,7 @@ def test_columns_that_the_source_does_not_have_are_one_sentence(project: Project
     assert "made_here" in refused(project, "repair", *pair, "--yes")
 
 
+@pytest.mark.any_engine
 def test_a_sink_with_repeated_keys_is_not_repaired(incident: Project) -> None:
     incident.warehouse.execute("insert into sync.sink select * from sync.sink where id = 4")
     assert "1 key stands in more than one row" in refused(incident, "repair")
@@ -169,6 +171,7 @@ def test_C64_an_orphan_that_came_back_after_it_was_shown_stays(incident: Project
     assert 7 in incident.ids()
 
 
+@pytest.mark.any_engine
 def test_an_emptied_target_is_a_job_for_a_normal_run(incident: Project) -> None:
     incident.warehouse.execute("delete from sync.sink")
     assert "run the model normally" in refused(incident, "repair", "--select", "sink", "--dry-run")

@@ -34,6 +34,7 @@ def flow(guarded: Guarded, first: int, last: int) -> None:
         guarded.run(day(number))
 
 
+@pytest.mark.any_engine
 def test_check_is_quiet_and_0_while_all_is_well(guarded: Guarded) -> None:
     flow(guarded, 1, 4)
     result = two_clocks(guarded.project, "check", now=day(4))
@@ -42,6 +43,7 @@ def test_check_is_quiet_and_0_while_all_is_well(guarded: Guarded) -> None:
     assert "1 model checked: nothing found." in result.stderr
 
 
+@pytest.mark.any_engine
 def test_check_names_models_without_any_test(guarded: Guarded) -> None:
     flow(guarded, 1, 1)
     for number in (2, 3, 4):
@@ -56,6 +58,7 @@ def test_check_names_models_without_any_test(guarded: Guarded) -> None:
     assert total == "1 model checked: 1 error, 0 warnings."
 
 
+@pytest.mark.any_engine
 def test_check_as_json(guarded: Guarded) -> None:
     guarded.project.model("sink", BLIND_SINK)
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
@@ -78,12 +81,14 @@ def test_check_as_json(guarded: Guarded) -> None:
     assert finding["what_to_do"].startswith("compare the filters and joins")
 
 
+@pytest.mark.any_engine
 def test_check_knows_models_that_never_ran(guarded: Guarded) -> None:
     result = two_clocks(guarded.project, "check", "--json", now=day(1))
     assert result.exit_code == 1
     assert [finding["signal"] for finding in found(result)] == ["never_ran"]
 
 
+@pytest.mark.any_engine
 def test_check_names_failures_that_no_success_followed(guarded: Guarded) -> None:
     flow(guarded, 1, 2)
     guarded.project.model(
@@ -111,6 +116,7 @@ def test_check_names_a_source_that_went_back_at_once(guarded: Guarded) -> None:
     )
 
 
+@pytest.mark.any_engine
 def test_check_names_a_source_that_holds_nothing_any_more(guarded: Guarded) -> None:
     flow(guarded, 1, 3)
     guarded.warehouse.execute('delete from "ods"."feed"')
@@ -131,6 +137,7 @@ def test_a_table_that_was_emptied_by_hand_is_named_before_the_next_run(guarded: 
     assert found(two_clocks(guarded.project, "check", "--json", now=day(4))) == []
 
 
+@pytest.mark.any_engine
 def test_check_measures_lag_where_asked(guarded: Guarded) -> None:
     flow(guarded, 1, 2)
     assert two_clocks(guarded.project, "check", "--max-lag", "3 days", now=day(5, 9)).exit_code == 0
@@ -138,6 +145,7 @@ def test_check_measures_lag_where_asked(guarded: Guarded) -> None:
     assert finding["signal"] == "lag" and "it is 2 days behind the wall clock" in finding["what_happened"]
 
 
+@pytest.mark.any_engine
 def test_limits_of_one_model_stand_in_its_meta_or_in_its_own_test(guarded: Guarded) -> None:
     flow(guarded, 1, 1)
     for number in (2, 3, 4):
@@ -157,6 +165,7 @@ def test_limits_of_one_model_stand_in_its_meta_or_in_its_own_test(guarded: Guard
     assert two_clocks(guarded.project, "check", now=day(4)).exit_code == 0
 
 
+@pytest.mark.any_engine
 def test_check_runs_declared_tests_and_says_their_sentences(guarded: Guarded) -> None:
     guarded.guard(
         {"nothing_lost": {"source_relation": "source('ods', 'feed')", "unique_key": "id", "watermark": "changed_at"}}
@@ -168,6 +177,7 @@ def test_check_runs_declared_tests_and_says_their_sentences(guarded: Guarded) ->
     assert finding["what_happened"].startswith("the source row 2,")
 
 
+@pytest.mark.any_engine
 def test_a_warning_alone_fails_nothing_unless_asked(guarded: Guarded) -> None:
     guarded.guard("no_empty_window_streak", severity="warn")
     flow(guarded, 1, 1)
@@ -193,6 +203,7 @@ def test_check_measures_the_freshness_of_the_sources_that_are_read(guarded: Guar
     assert finding["what_happened"] == "its data clock is 34 hours old, more than the 30 hours allowed"
 
 
+@pytest.mark.any_engine
 def test_check_of_a_selection(guarded: Guarded) -> None:
     guarded.project.model("other", BLIND_SINK)
     flow(guarded, 1, 1)
@@ -204,6 +215,7 @@ def test_check_of_a_selection(guarded: Guarded) -> None:
     assert "reads through two_clocks.windowed()" in result.stderr
 
 
+@pytest.mark.any_engine
 def test_a_wrong_profile_is_2_with_one_sentence(guarded: Guarded) -> None:
     guarded.project.write(
         "profiles.yml", yaml.safe_dump({"someone_else": {"target": "x", "outputs": {"x": guarded.warehouse.profile}}})
@@ -215,6 +227,7 @@ def test_a_wrong_profile_is_2_with_one_sentence(guarded: Guarded) -> None:
         assert len(result.stderr.strip().splitlines()) == 1 and "consumer" in result.stderr
 
 
+@pytest.mark.any_engine
 def test_data_cannot_speak_to_the_terminal_nor_to_the_template(guarded: Guarded) -> None:
     guarded.guard(
         {"nothing_lost": {"source_relation": "source('ods', 'feed')", "unique_key": "note", "watermark": "changed_at"}}
@@ -232,6 +245,7 @@ def test_data_cannot_speak_to_the_terminal_nor_to_the_template(guarded: Guarded)
     assert "\x1b" not in result.stderr and "\u202e" not in result.stderr
 
 
+@pytest.mark.any_engine
 def test_a_row_that_is_a_template_reads_no_variable_of_the_machine(
     guarded: Guarded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,6 +264,7 @@ def test_a_row_that_is_a_template_reads_no_variable_of_the_machine(
         assert "{{ env_var(" in result.output and "swallowed" not in result.output
 
 
+@pytest.mark.any_engine
 def test_status_shows_the_worst_first(guarded: Guarded) -> None:
     guarded.project.model("blind", BLIND_SINK)
     guarded.project.model("never", BLIND_SINK)
@@ -327,6 +342,7 @@ def test_C12_the_ledger_alone_knows_what_its_windows_saw_and_says_so(guarded: Gu
     assert {choice["name"]: choice["seconds"] for choice in advice["choices"]}["all"] == 86400
 
 
+@pytest.mark.any_engine
 def test_a_watermark_that_the_model_does_not_say_is_not_asked_for(guarded: Guarded) -> None:
     """Who may write into the ledger must not thereby make others run SQL of theirs."""
     flow(guarded, 10, 11)

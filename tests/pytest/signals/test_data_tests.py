@@ -203,6 +203,7 @@ def test_C65_no_row_to_look_at_is_a_failure(guarded: Guarded, test: dict, where:
         assert where in row["what_happened"]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     "test",
     [
@@ -289,6 +290,7 @@ def test_a_condition_picks_rows_on_both_sides(guarded: Guarded) -> None:
     assert guarded.check(now=NOW).failures == 1
 
 
+@pytest.mark.any_engine
 def test_an_emptied_target_has_lost_everything(guarded: Guarded) -> None:
     guarded.project.feed((1, "x", "2024-06-03 10:00"), (2, "y", "2024-06-03 10:00"))
     guarded.run(NOW)
@@ -297,6 +299,7 @@ def test_an_emptied_target_has_lost_everything(guarded: Guarded) -> None:
     assert guarded.check(now=NOW).failures == 2
 
 
+@pytest.mark.any_engine
 def test_a_later_row_is_the_next_runs_business(guarded: Guarded) -> None:
     guarded.guard({"nothing_lost": COMPLETE})
     guarded.project.feed((1, "x", "2024-06-03 10:00"))

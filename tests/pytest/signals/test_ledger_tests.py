@@ -34,6 +34,7 @@ def test_headroom_fails_before_a_row_is_lost(guarded: Guarded) -> None:
     assert "two-clocks lookback --select sink" in verdict.said
 
 
+@pytest.mark.any_engine
 def test_headroom_takes_the_share_that_is_asked_for(guarded: Guarded) -> None:
     late_by(guarded, hours=30)
     guarded.guard({"lookback_headroom": {"min_headroom": 0.5}})
@@ -42,6 +43,7 @@ def test_headroom_takes_the_share_that_is_asked_for(guarded: Guarded) -> None:
     assert guarded.check().passed
 
 
+@pytest.mark.any_engine
 def test_a_longer_look_back_answers_the_finding(guarded: Guarded) -> None:
     guarded.guard("lookback_headroom")
     late_by(guarded, hours=47)
@@ -50,6 +52,7 @@ def test_a_longer_look_back_answers_the_finding(guarded: Guarded) -> None:
     assert guarded.check().passed
 
 
+@pytest.mark.any_engine
 def test_headroom_fails_for_a_model_that_never_ran(guarded: Guarded) -> None:
     guarded.guard("lookback_headroom")
     verdict = guarded.check()
@@ -91,6 +94,7 @@ def test_a_range_that_no_window_read_is_named_with_the_backfill_that_closes_it(g
     assert guarded.project.ids() == [1, 2, 3, 9]
 
 
+@pytest.mark.any_engine
 def test_a_backfill_in_pieces_closes_a_range_too(guarded: Guarded) -> None:
     guarded.guard("windows_contiguous")
     jumped(guarded)
@@ -127,12 +131,14 @@ def test_a_gap_of_ids_is_named(guarded: Guarded) -> None:
     assert "between 11 and 98" in guarded.check().said
 
 
+@pytest.mark.any_engine
 def test_contiguity_fails_for_a_model_that_never_ran(guarded: Guarded) -> None:
     guarded.guard("windows_contiguous")
     verdict = guarded.check()
     assert verdict.failures == 1 and "no window of it was ever read" in verdict.said
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("share", ["much", -1, 2])
 def test_an_argument_that_cannot_be_read_is_an_error_that_names_it(guarded: Guarded, share: object) -> None:
     guarded.guard({"lookback_headroom": {"min_headroom": share}})

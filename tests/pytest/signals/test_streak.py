@@ -101,6 +101,7 @@ def test_a_source_put_back_is_no_blindness(guarded: Guarded) -> None:
     assert "blind" not in said
 
 
+@pytest.mark.any_engine
 def test_a_backfill_ends_no_silence(guarded: Guarded) -> None:
     guarded.guard("no_empty_window_streak")
     guarded.project.feed((2, "x", "2024-06-03 10:00"))
@@ -186,6 +187,7 @@ def test_a_stream_that_falls_silent_is_named_while_the_other_flows(guarded: Guar
     assert "model sink, stream us" in verdict.said and "the source stood still" in verdict.said
 
 
+@pytest.mark.any_engine
 def test_a_stream_that_is_no_longer_read_is_named(guarded: Guarded) -> None:
     guarded.project.source("feed_us")
     guarded.project.model("sink", UNION_SINK.format(us=US_PART))
@@ -208,6 +210,7 @@ def test_a_stream_that_is_no_longer_read_is_named(guarded: Guarded) -> None:
     assert "stream asia: the ledger holds no window of it" in guarded.check().said
 
 
+@pytest.mark.any_engine
 def test_severity_and_thresholds_keep_dbts_meaning(guarded: Guarded) -> None:
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
     for number in (1, 2, 3, 4):
@@ -288,6 +291,7 @@ def test_a_source_may_rest_in_its_quiet_times(guarded: Guarded) -> None:
     assert "3 windows in a row brought no fresh row: the source stood still" in guarded.check().said
 
 
+@pytest.mark.any_engine
 def test_blindness_has_a_limit_of_its_own_and_no_quiet_time(guarded: Guarded) -> None:
     limits = {"max_windows": 5, "max_blind_windows": 1, "quiet": [["2024-06-01", "2024-06-30"]]}
     guarded.guard({"no_empty_window_streak": limits})
@@ -301,6 +305,7 @@ def test_blindness_has_a_limit_of_its_own_and_no_quiet_time(guarded: Guarded) ->
     assert "the model was blind while its source moved on" in guarded.check().said
 
 
+@pytest.mark.any_engine
 def test_late_rows_do_not_hide_blindness_where_every_row_should_come(guarded: Guarded) -> None:
     guarded.project.model("sink", BLIND_SINK)
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
@@ -318,6 +323,7 @@ def test_late_rows_do_not_hide_blindness_where_every_row_should_come(guarded: Gu
     assert guarded.check().passed
 
 
+@pytest.mark.any_engine
 def test_a_window_that_failed_is_not_called_blind(guarded: Guarded) -> None:
     guarded.guard({"no_empty_window_streak": {"max_blind_windows": 1}})
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
@@ -330,6 +336,7 @@ def test_a_window_that_failed_is_not_called_blind(guarded: Guarded) -> None:
     assert guarded.check().passed
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("quiet", ["2024-06-01", [["2024-06-02", "2024-06-01"]], [["2024-06-01"]], ["soon"]])
 def test_quiet_times_that_cannot_be_read_are_an_error(guarded: Guarded, quiet: object) -> None:
     guarded.guard({"no_empty_window_streak": {"quiet": quiet}})
@@ -337,6 +344,7 @@ def test_quiet_times_that_cannot_be_read_are_an_error(guarded: Guarded, quiet: o
     assert not run.result.success and "quiet" in run.errors()
 
 
+@pytest.mark.any_engine
 def test_a_source_that_moved_on_while_the_model_failed_did_not_stand_still(guarded: Guarded) -> None:
     guarded.guard({"no_empty_window_streak": {"max_windows": 2}})
     guarded.project.feed((1, "x", "2024-06-01 10:00"))
