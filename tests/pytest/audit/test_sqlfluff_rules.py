@@ -117,18 +117,24 @@ def test_two_rules_are_off_until_asked_for(python: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_other_files_are_left_alone(python: str, folder: Path) -> None:
-    for text in (
-        "select id from orders where created_at < now()\n",
-        "select id from orders where created_at >= current_date - 3\n",
-        "{{ config(materialized='table') }}\nselect id from {{ ref('a') }} where ts > now()\n",
-        HEAD
-        + BODY
-        + "    where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }})"
-        + TAIL,
+    for number, text in enumerate(
+        (
+            "select id from orders where created_at < now()\n",
+            "select id from orders where created_at >= current_date - 3\n",
+            "{{ config(materialized='table') }}\nselect id from {{ ref('a') }} where ts > now()\n",
+            HEAD
+            + BODY
+            + "    where updated_at >= (select coalesce(max(updated_at), '1900-01-03') - interval '2 days' from {{ this }})"
+            + TAIL,
+        )
     ):
-        (folder / "m.sql").write_text(text, encoding="utf-8")
-        done = sqlfluff(python, "lint", "--dialect", "postgres", "--rules", "two_clocks", "m.sql", cwd=folder)
-        assert done.returncode == 0, done.stdout
+        (folder / f"m{number}.sql").write_text(text, encoding="utf-8")
+    done = sqlfluff(
+        python, "lint", "--dialect", "postgres", "--rules", "two_clocks", "--format", "json", ".", cwd=folder
+    )
+    assert done.returncode == 0, done.stdout
+    (start,) = {line for line in done.stdout.splitlines() if line.startswith("[{")}
+    assert sorted(Path(one["filepath"]).name for one in json.loads(start)) == ["m0.sql", "m1.sql", "m2.sql", "m3.sql"]
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -1,22 +1,21 @@
-"""Whatever comes within the look-back, in whatever order, ends up in the target once and in its newest version."""
+"""Whatever comes within the look-back, in whatever order, ends up in the target once and in its newest version.
+
+One timeline on each engine, dense in ties; many histories, and harder ones, are in soak.
+"""
 
 from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
 
-import pytest
 from support.project import Project
 
 START = datetime(2024, 6, 1)
 LOOKBACK = timedelta(hours=6)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_rows_that_come_within_the_lookback_are_delivered_once_in_their_newest_version(
-    project: Project, seed: int
-) -> None:
-    dice = random.Random(seed)
+def test_rows_that_come_within_the_lookback_are_delivered_once_in_their_newest_version(project: Project) -> None:
+    dice = random.Random(1 if project.warehouse.engine == "postgres" else 2)
     newest: dict[int, tuple[datetime, str]] = {}
     waiting: list[tuple[datetime, int, str, datetime]] = []
     clock = START

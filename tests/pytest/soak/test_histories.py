@@ -8,7 +8,7 @@ from soak.histories import machine, play
 from soak.lab import Lab
 
 # how many histories an ordinary test run plays, and of how many steps; a step costs a run of dbt or two
-HISTORIES = {"duckdb": 16, "postgres": 12}
+HISTORIES = {"duckdb": 10, "postgres": 20}
 STEPS = 3
 
 
