@@ -15,6 +15,9 @@ VENV="${TWO_CLOCKS_VENV:-$ROOT/.venv}"
 CONSTRAINTS="${TWO_CLOCKS_CONSTRAINTS:-$ROOT/scripts/constraints.txt}"
 export ROOT VENV
 
+# Often set where images are built. Here it would make each of the many dbt processes compile a thousand modules anew, which is half of a start.
+unset PYTHONDONTWRITEBYTECODE
+
 # dbt and its adapters report home unless told otherwise; a local demo has nothing to report.
 export DBT_SEND_ANONYMOUS_USAGE_STATS="${DBT_SEND_ANONYMOUS_USAGE_STATS:-false}"
 
