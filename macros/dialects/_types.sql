@@ -36,6 +36,8 @@
     (select cast(json_build_object('bytes', pg_relation_size(seen.oid), 'led', array(
         select first_column.attname
         from pg_catalog.pg_index as indexes
+        inner join pg_catalog.pg_class as kept on kept.oid = indexes.indexrelid
+        inner join pg_catalog.pg_am as method on method.oid = kept.relam and method.amname = 'btree'
         inner join pg_catalog.pg_attribute as first_column on first_column.attrelid = indexes.indrelid and first_column.attnum = indexes.indkey[0]
         where indexes.indrelid = seen.oid and indexes.indisvalid and indexes.indpred is null)) as text)
     from pg_catalog.pg_class as seen

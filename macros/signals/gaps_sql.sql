@@ -4,7 +4,8 @@
   Takes `scope` (see _scope.sql) and, in a test, the tested relation, which must hold a row. Returns SQL, one row per gap; `signal` is gap,
   left_out (an open range; see ../quarantine/open_ranges.sql) or never_ran.
   A window without a lower end (a first build, a full refresh, an emptied target) reads everything below its upper end, so only windows
-  since the last one of that kind count. A later window or a backfill that reads the range closes it.
+  since the last one of that kind count. A later window or a backfill that reads the range closes it. Where there was none of that kind, the target
+  is older than its ledger: what lies below the first window was never this package's to read, whatever has been backfilled down there.
 -#}
 {% macro gaps_sql(scope, tested=none) %}
 with {{ two_clocks.signal_ctes(scope) }},
@@ -22,11 +23,26 @@ last_whole as (
   where window_from_value is null
   group by model, stream_name
 ),
+first_regular as (
+  select model, stream_name, min(started_at) as started_at
+  from read_
+  where kind <> 'backfill'
+  group by model, stream_name
+),
 since as (
-  select read_.*
+  select read_.*, last_whole.started_at is not null as has_whole, first_from.from_key as adopted_key
   from read_
   left join last_whole
     on read_.model = last_whole.model and read_.stream_name = last_whole.stream_name
+  left join (
+    select read_.model, read_.stream_name, min(read_.from_key) as from_key
+    from read_
+    inner join first_regular
+      on read_.model = first_regular.model and read_.stream_name = first_regular.stream_name and read_.started_at = first_regular.started_at
+    where read_.kind <> 'backfill'
+    group by read_.model, read_.stream_name
+  ) as first_from
+    on read_.model = first_from.model and read_.stream_name = first_from.stream_name
   where last_whole.started_at is null or read_.started_at >= last_whole.started_at
 ),
 ordered as (
@@ -40,7 +56,8 @@ ordered as (
   from since
 ),
 holes as (
-  select * from ordered where read_up_to_key is not null and from_key is not null and from_key > read_up_to_key
+  select * from ordered
+  where read_up_to_key is not null and from_key is not null and from_key > read_up_to_key and (has_whole or from_key > adopted_key)
 ),
 edges as (
   select

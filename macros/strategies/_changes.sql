@@ -110,8 +110,9 @@
 
 
 {#-
-  Third step: what the candidates would change, one row each, with the reason in two_clocks_action:
-  insert, update, stale (older than stored) or superseded (an older version within the batch).
+  Third step: what becomes of the candidates, one row each, in two_clocks_action: insert, update, stale (older than stored), superseded (an
+  older version within the batch) or unchanged. Each meets every stored row of its key: a key that is stored twice is seen here, before the
+  merge, which would write to both.
 -#}
 {% macro changes_sql(plan) %}
   {%- set watermark = plan.watermark.quoted -%}
@@ -122,7 +123,8 @@
     case when DBT_INTERNAL_SOURCE.two_clocks_rank > 1 then 'superseded'
          when DBT_INTERNAL_DEST.{{ plan['keys'][0].quoted }} is null then 'insert'
          when {{ two_clocks._is_stale(watermark) }} then 'stale'
-         else 'update' end as two_clocks_action
+         when {{ plan.differs }} then 'update'
+         else 'unchanged' end as two_clocks_action
   from (
     select {{ columns }}, 1 as two_clocks_rank from two_clocks_candidates as candidates
     where not {{ two_clocks._key_is_in(plan, 'two_clocks_versions', 'candidates') }}
@@ -131,10 +133,6 @@
   ) as DBT_INTERNAL_SOURCE
   left join {{ plan.target }} as DBT_INTERNAL_DEST
     on {{ two_clocks._same_key(plan['keys'] | map(attribute='quoted'), plan.predicates) }} and DBT_INTERNAL_SOURCE.two_clocks_rank = 1
-  where DBT_INTERNAL_SOURCE.two_clocks_rank > 1
-    or DBT_INTERNAL_DEST.{{ plan['keys'][0].quoted }} is null
-    or {{ two_clocks._is_stale(watermark) }}
-    or {{ plan.differs }}
 {% endmacro %}
 
 

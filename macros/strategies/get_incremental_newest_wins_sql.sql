@@ -41,6 +41,9 @@
 {#- What the merge needs to know, with every name looked up in the target and quoted. -#}
 {% macro _merge_plan(arg_dict, book) %}
   {% set columns = two_clocks._with_quoted_names(arg_dict.dest_columns) %}
+  {% for column in columns if column.name | lower in ['two_clocks_stream', 'two_clocks_rank', 'two_clocks_action', 'two_clocks_versions'] %}
+    {% do two_clocks._refuse("model " ~ model.name ~ " has a column " ~ two_clocks._shown(column.name) ~ ", a name that newest_wins needs for itself while it works; call it otherwise in the model") %}
+  {% endfor %}
   {% if not arg_dict.unique_key %}
     {% do two_clocks._refuse("model " ~ model.name ~ " has no unique_key, and a look-back without a key would store rows twice; declare unique_key in its config") %}
   {% endif %}

@@ -4,14 +4,15 @@
 -#}
 {% macro _advise_on_indexes(cut) %}
   {% if cut.kind != 'incremental' or cut.status == 'skipped' %}{{ return(none) }}{% endif %}
-  {% set advice = two_clocks.index_advice(cut.request, cut.watermark) %}
+  {#- the streams of a model share its target: the first of them speaks of it -#}
+  {% set advice = two_clocks.index_advice(cut.request, cut.watermark, of_target=two_clocks._run_book().windows | length == 0) %}
   {% if advice is none or two_clocks._was_said_before(cut, advice) %}{{ return(none) }}{% endif %}
   {% do cut.update({'message': cut.message ~ '; ' ~ advice if cut.message else advice}) %}
 {% endmacro %}
 
 
 {#- The sentence, or none where nothing is missing. Pure: what is indexed was asked for together with the types of the columns. -#}
-{% macro index_advice(request, watermark) %}
+{% macro index_advice(request, watermark, of_target=true) %}
   {% set indexed = watermark.indexed %}
   {% if not indexed %}{{ return(none) }}{% endif %}
   {#- reading this much (32 MB) from beginning to end takes about as long as a usual window does -#}
@@ -25,10 +26,11 @@
   {% endif %}
 
   {% set target = indexed.target %}
-  {% if target and target.bytes >= large %}
+  {% if target and target.bytes >= large and of_target %}
     {% if not two_clocks._is_led_by(target, [request.target_watermark]) %}
-      {% do statements.append('create index on ' ~ this.include(database=false) ~ ' (' ~ two_clocks._column_sql(this, request.target_watermark) ~ ')') %}
-      {% do declared.append("{'columns': ['" ~ request.target_watermark ~ "']}") %}
+      {% set name = two_clocks._column_sql(this, request.target_watermark) %}
+      {% do statements.append('create index on ' ~ this.include(database=false) ~ ' (' ~ name ~ ')') %}
+      {% do declared.append("{'columns': " ~ two_clocks._names_in_config([name]) ~ '}') %}
     {% endif %}
     {% set keys = config.get('unique_key') or [] %}
     {% set keys = [keys] if keys is string else keys %}
@@ -36,7 +38,7 @@
       {% set names = [] %}
       {% for key in keys %}{% do names.append(two_clocks._column_sql(this, key)) %}{% endfor %}
       {% do statements.append('create unique index on ' ~ this.include(database=false) ~ ' (' ~ names | join(', ') ~ ')') %}
-      {% do declared.append("{'columns': ['" ~ keys | join("', '") ~ "'], 'unique': true}") %}
+      {% do declared.append("{'columns': " ~ two_clocks._names_in_config(names) ~ ", 'unique': true}") %}
     {% endif %}
     {% if declared %}{% do reads.append('all of the target') %}{% endif %}
   {% endif %}
@@ -47,11 +49,19 @@
 {% endmacro %}
 
 
+{# dbt puts what is declared into SQL as it stands, so names keep their marks #}
+{% macro _names_in_config(names) %}
+  {% set texts = [] %}
+  {% for name in names %}{% do texts.append("'" ~ name | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") %}{% endfor %}
+  {{ return('[' ~ texts | join(', ') ~ ']') }}
+{% endmacro %}
+
+
 {# whether an index begins with one of these columns #}
 {% macro _is_led_by(indexed, names) %}
   {% for name in names %}
     {% set bare = name | string | trim %}
-    {% set bare = bare[1:-1] if bare[0] == '"' else bare %}
+    {% set bare = bare[1:-1] | replace('""', '"') if bare[0] == '"' else bare %}
     {% for column in indexed.led if column == bare or column == bare | lower %}{{ return(true) }}{% endfor %}
   {% endfor %}
   {{ return(false) }}

@@ -441,3 +441,43 @@ def test_C63_a_column_removed_from_the_source_is_treated_as_dbt_documents(projec
         assert project.rows("id, grade") == [(1, 4), (2, None)]
     else:
         assert project.rows("id, grade") == [(1, 4), (2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("stored_twice", "batch"),
+    [
+        ([("a", ELEVEN), ("b", TEN)], [("a", ELEVEN), ("older", TEN)]),
+        ([("a", None), ("b", None)], [("a", None)]),
+    ],
+    ids=["the newest version is stored as it is, once", "no watermark"],
+)
+def test_a_key_that_is_stored_twice_is_seen_though_one_of_its_rows_is_the_same(
+    project: Project, stored_twice: list[tuple[str, str | None]], batch: list[tuple[str, str | None]]
+) -> None:
+    project.model("sink", SINK.replace("'changed_at')", "'changed_at', nulls='include')"))
+    project.feed((2, "other", ELEVEN))
+    project.run(now=NOON)
+    rows = [{"id": 1, "note": note, "changed_at": changed_at} for note, changed_at in stored_twice]
+    project.warehouse.insert("sync.sink", rows)
+    project.feed(*((1, note, changed_at) for note, changed_at in batch))
+    before = project.rows()
+
+    assert "more than one row for 1 of the keys" in project.refused(now=NOON)
+    assert project.rows() == before
+
+
+def test_a_key_may_be_called_as_the_package_calls_its_counts(empty_project: Project) -> None:
+    empty_project.source("feed", {"versions": "integer", "note": "varchar(50)", "changed_at": "timestamp"})
+    empty_project.model("sink", SINK.replace("unique_key='id'", "unique_key='versions'").replace("id,", "versions,"))
+    for note, moment in (("a", TEN), ("b", ELEVEN)):
+        empty_project.feed((1, note, moment), columns=("versions", "note", "changed_at"))
+        empty_project.run(now=NOON)
+    assert empty_project.rows("versions, note") == [(1, "b")]
+
+
+@pytest.mark.any_engine
+def test_a_column_with_a_name_that_the_merge_needs_is_refused(project: Project) -> None:
+    project.model("sink", SINK.replace("id,", "id, 1 as two_clocks_stream,"))
+    project.feed((1, "a", TEN))
+    assert "'two_clocks_stream', a name that newest_wins needs" in project.refused(now=NOON)
+    assert not project.warehouse.has_table("sync.sink")

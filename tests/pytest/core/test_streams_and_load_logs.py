@@ -63,6 +63,23 @@ def test_the_rows_of_a_first_build_are_counted_by_stream(union: Project) -> None
     assert {window["stream"]: window["rows_inserted"] for window in union.ledger()} == {"fast": 2, "slow": 1}
 
 
+def test_a_row_is_counted_with_the_stream_that_brought_it_whatever_the_target_still_says(union: Project) -> None:
+    union.model(
+        "sink", UNION.replace("unique_key=['origin', 'id']", "unique_key='id', merge_exclude_columns=['origin']")
+    )
+    union.feed((1, "x", "2024-06-03 09:00"), table="fast")
+    union.feed((2, "y", "2024-06-03 09:00"), table="slow")
+    union.run(now=NOON)
+    union.feed((2, "newer", "2024-06-03 10:00"), table="fast")
+    union.run(now=NOON)
+
+    assert union.rows("id, origin, note") == [(1, "fast", "x"), (2, "slow", "newer")]
+    windows = {window["stream"]: window for window in union.ledger()[2:]}
+    fates = ("rows_extracted", "rows_inserted", "rows_updated", "rows_unchanged", "rows_superseded")
+    assert [windows["fast"][fate] for fate in fates] == [2, 0, 1, 1, 0]
+    assert [windows["slow"][fate] for fate in fates] == [1, 0, 0, 0, 1]
+
+
 def test_an_empty_stream_beside_a_full_one_is_read_from_its_beginning_once_it_has_rows(union: Project) -> None:
     union.feed((1, "a", "2024-06-03 11:00"), table="fast")
     union.run(now=NOON, lookback=0)

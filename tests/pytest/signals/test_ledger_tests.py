@@ -104,6 +104,24 @@ def test_a_backfill_in_pieces_closes_a_range_too(guarded: Guarded) -> None:
     assert guarded.check().passed
 
 
+def test_what_is_backfilled_below_the_first_window_of_an_adopted_target_opens_no_range(guarded: Guarded) -> None:
+    guarded.guard("windows_contiguous")
+    guarded.project.feed(*((day, "x", f"2024-06-0{day} 10:00") for day in range(1, 7)))
+    guarded.run("2024-06-06T12:00:00Z", lookback="1 hour")
+    guarded.warehouse.execute("delete from sync.two_clocks_window_ledger")  # as if another sync had filled the target
+    guarded.run("2024-06-06T12:00:00Z", lookback="1 hour")
+    for day in (2, 4):
+        bounds = {"two_clocks_backfill_from": f"2024-06-0{day}", "two_clocks_backfill_to": f"2024-06-0{day}"}
+        guarded.run("2024-06-06T12:00:00Z", variables=bounds)
+    assert guarded.check().passed
+
+    # above the first window a range that nobody read is still one
+    guarded.warehouse.insert("sync.sink", [{"id": 9, "note": "by hand", "changed_at": "2024-06-08 10:00"}])
+    guarded.project.feed((9, "x", "2024-06-08 10:00"))
+    guarded.run("2024-06-08T12:00:00Z", lookback="1 hour")
+    assert "between 2024-06-06 10:00:00 and 2024-06-08 09:00:00" in guarded.check().said
+
+
 def test_a_full_refresh_closes_a_range(guarded: Guarded) -> None:
     guarded.guard("windows_contiguous")
     jumped(guarded)
