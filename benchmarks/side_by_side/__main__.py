@@ -48,6 +48,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--from", dest="earlier", metavar="FILE", help="measure nothing: show the figures of an earlier --json FILE"
     )
+    parser.add_argument(
+        "--add",
+        metavar="FILE",
+        help="put what is measured beside the figures of an earlier --json FILE of this machine",
+    )
     given = parser.parse_args()
     unknown = set((given.only or "").split(",")) - {"", *listed} | set((given.parts or "").split(",")) - {"", *PARTS}
     if unknown:
@@ -83,6 +88,11 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     kinds = [kind for kind in ALL if not given.only or kind.name in given.only.split(",")]
     parts = given.parts.split(",") if given.parts else list(PARTS)
     result: dict[str, Any] = {"machine": machine(), "settings": postgres.settings(), "versions": versions(kinds)}
+    if given.add:
+        earlier = json.loads(Path(given.add).read_text())
+        if different := [name for name, value in result.items() if earlier[name] != value]:
+            raise SystemExit(f"{given.add} is of another {' and other '.join(different)}; measure it here first.")
+        result = earlier
     if "load_log" in parts:
         result["load_log"] = load_log.measure(number(given.rows.split(",")[0] or "1m"), say)
         keep(result, given)
@@ -95,11 +105,12 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         result["losses"] = losses.measure("postgres", number(given.losses_rows), kinds, say)
         keep(result, given)
     if "steady" in parts:
-        result["steady"] = {"postgres": [], "duckdb": []}
+        steadily = result.setdefault("steady", {"postgres": [], "duckdb": []})
         for engine, sizes in (("postgres", given.rows), ("duckdb", given.duckdb_rows)):
             for rows in [number(size) for size in sizes.split(",") if size]:
                 say(f"{engine}, {rows:,} rows")
-                result["steady"][engine].append(
+                steadily[engine] = [one for one in steadily[engine] if one["rows"] != rows]
+                steadily[engine].append(
                     steady.measure(
                         engine,
                         rows,
