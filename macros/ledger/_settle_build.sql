@@ -27,9 +27,7 @@
   {% for key in keys %}{% do null_keys.append(key ~ ' is null') %}{% endfor %}
   {% set row = two_clocks._in_transaction(
       'select coalesce(sum(two_clocks_versions), 0), coalesce(sum(case when ' ~ null_keys | join(' or ') ~ ' then two_clocks_versions end), 0), coalesce(sum(two_clocks_versions - 1), 0) from (select ' ~ keys | join(', ') ~ ', count(*) as two_clocks_versions from ' ~ table ~ ' group by ' ~ keys | join(', ') ~ ') as by_key').rows[0] %}
-  {% if row[1] > 0 %}
-    {% do two_clocks._refuse((row[1] | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ (plan['keys'] | map(attribute='name') | join(', ')) ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
-  {% endif %}
+  {% do two_clocks._refuse_null_keys(plan, row[1]) %}
   {% if row[2] > 0 %}
     {% do two_clocks._in_transaction(two_clocks.delete_superseded_sql(plan)) %}
   {% endif %}

@@ -137,52 +137,72 @@
 
 
 {#-
+  Which fresh rows are late (not later than the target's watermark that their stream started from), and by how many seconds the latest
+  of them, an aggregate; of rows that carry the watermark and two_clocks_stream, narrowed to the fresh ones by `fresh`.
+-#}
+{% macro _lateness(plan, fresh) %}
+  {% set watermark = plan.watermark.quoted %}
+  {% set late, seconds = [], [] %}
+  {% for cut in plan.windows if cut.clocks.target_watermark_value is not none %}
+    {% set start = two_clocks.watermark_literal(cut.clocks.target_watermark_value, cut.watermark.kind, cut.watermark.type) %}
+    {% set is_late = '(two_clocks_stream = ' ~ loop.index0 ~ ' and ' ~ fresh ~ ' and ' ~ watermark ~ ' <= ' ~ start ~ ')' %}
+    {% do late.append(is_late) %}
+    {% do seconds.append('max(case when ' ~ is_late ~ ' then ' ~ two_clocks.seconds_between(watermark, start, cut.watermark.kind, cut.watermark.units_per_second) ~ ' end)') %}
+  {% endfor %}
+  {{ return({
+      'is_late': late | join(' or ') or '1 = 0',
+      'greatest': 'coalesce(' ~ seconds | join(', ') ~ ')' if seconds | length > 1 else seconds | first | default('cast(null as ' ~ dbt.type_bigint() ~ ')')}) }}
+{% endmacro %}
+
+
+{#- How many rows are in the batch and how many NULL keys among them, by stream. -#}
+{% macro count_batch_sql(plan) %}
+  {%- set null_keys = [] -%}
+  {%- for key in plan['keys'] -%}{%- do null_keys.append('batch.' ~ key.quoted ~ ' is null') -%}{%- endfor -%}
+  select {{ two_clocks._stream_of_row(plan.windows) }} as stream, count(*) as extracted, count(case when {{ null_keys | join(' or ') }} then 1 end) as null_keys
+  from {{ plan.batch }} as batch
+  {{ 'group by 1' if plan.windows | length > 1 }}
+{% endmacro %}
+
+
+{#-
   What is in the batch, by stream, and what became of it: rows, NULL keys among them, older versions, stale rows, fresh ones and how many of
-  those are late (not later than the target's watermark), keys that the target holds more than once.
+  those are late, keys that the target holds more than once.
 -#}
 {% macro count_changes_sql(plan) %}
-  {%- set watermark = plan.watermark.quoted -%}
   {%- set fresh = "two_clocks_action in ('insert', 'update')" -%}
-  {%- set late, lateness, null_keys = ['1 = 0'], ['null'], [] -%}
-  {%- for cut in plan.windows if cut.clocks.target_watermark_value is not none -%}
-    {%- set start = two_clocks.watermark_literal(cut.clocks.target_watermark_value, cut.watermark.kind, cut.watermark.type) -%}
-    {%- set is_late = '(two_clocks_stream = ' ~ loop.index0 ~ ' and ' ~ fresh ~ ' and ' ~ watermark ~ ' <= ' ~ start ~ ')' -%}
-    {%- do late.append(is_late) -%}
-    {%- do lateness.append('max(case when ' ~ is_late ~ ' then ' ~ two_clocks.seconds_between(watermark, start, cut.watermark.kind, cut.watermark.units_per_second) ~ ' end)') -%}
-  {%- endfor -%}
-  {%- for key in plan['keys'] -%}{%- do null_keys.append('batch.' ~ key.quoted ~ ' is null') -%}{%- endfor -%}
+  {%- set lateness = two_clocks._lateness(plan, fresh) -%}
   select counted.stream, counted.extracted, counted.null_keys,
     coalesce(changed.superseded, 0) as superseded, coalesce(changed.stale, 0) as stale, coalesce(changed.fresh, 0) as fresh,
     coalesce(changed.late, 0) as late, changed.max_lateness,
     (select count(*) from (
       select 1 as one from two_clocks_changes where two_clocks_action <> 'superseded'
       group by {{ two_clocks._key_list(plan) }} having count(*) > 1) as repeats) as repeated
-  from (
-    select {{ two_clocks._stream_of_row(plan.windows) }} as stream, count(*) as extracted, count(case when {{ null_keys | join(' or ') }} then 1 end) as null_keys
-    from {{ plan.batch }} as batch
-    {{ 'group by 1' if plan.windows | length > 1 }}
-  ) as counted
+  from ({{ two_clocks.count_batch_sql(plan) }}) as counted
   left join (
     select two_clocks_stream as stream,
       sum(case when two_clocks_action = 'superseded' then 1 else 0 end) as superseded,
       sum(case when two_clocks_action = 'stale' then 1 else 0 end) as stale,
       sum(case when {{ fresh }} then 1 else 0 end) as fresh,
-      sum(case when {{ late | join(' or ') }} then 1 else 0 end) as late,
-      {{ 'coalesce(' ~ lateness | join(', ') ~ ')' if lateness | length > 1 else 'cast(null as ' ~ dbt.type_bigint() ~ ')' }} as max_lateness
+      sum(case when {{ lateness.is_late }} then 1 else 0 end) as late,
+      {{ lateness.greatest }} as max_lateness
     from two_clocks_changes
     group by two_clocks_stream
   ) as changed on changed.stream = counted.stream
 {% endmacro %}
 
 
-{# the merge of inserts and updates; stale rows are kept out once more, against writers that came in between #}
-{% macro merge_sql(plan) %}
+{#-
+  The merge. Stale rows are kept out whatever was worked out before, against writers that came in between; `only_if` is what an update
+  asks for besides, where the rows of `source` are not known to differ from the stored ones.
+-#}
+{% macro merge_sql(plan, source=none, only_if=none) %}
   {%- set columns = plan.columns | map(attribute='quoted') | join(', ') -%}
   merge into {{ plan.target }} as DBT_INTERNAL_DEST
-  using (select * from two_clocks_changes where two_clocks_action in ('insert', 'update')) as DBT_INTERNAL_SOURCE
+  using {{ source or "(select * from two_clocks_changes where two_clocks_action in ('insert', 'update'))" }} as DBT_INTERNAL_SOURCE
   on {{ two_clocks._same_key(plan['keys'] | map(attribute='quoted'), plan.predicates) }}
   {% if plan.update_columns -%}
-  when matched and not {{ two_clocks._is_stale(plan.watermark.quoted) }} then update set
+  when matched and not {{ two_clocks._is_stale(plan.watermark.quoted) }}{{ ' and ' ~ only_if if only_if }} then update set
     {% for column in plan.update_columns %}{{ column.quoted }} = DBT_INTERNAL_SOURCE.{{ column.quoted }}{{ ', ' if not loop.last }}{% endfor %}
   {%- endif %}
   when not matched then insert ({{ columns }})

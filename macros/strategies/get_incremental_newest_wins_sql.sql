@@ -8,9 +8,10 @@
 
   Steps, all in the model's own transaction:
     1. one writer per target at a time, where the engine has several
-    2. `two_clocks_changes`, a small temporary table: what this batch changes, and why not the rest; counted for the ledger, and
-       refused where a key is NULL
-    3. the merge of inserts and updates alone: rows that are the same, or older than what is stored, are not written
+    2. `two_clocks_candidates`, a small temporary table: the batch without what is stored just as it is, one version per key; refused
+       where a key is NULL
+    3. the merge: rows that are the same, or older than what is stored, are not written. Where a MERGE cannot say what it did (all but
+       PostgreSQL 17 and later), `two_clocks_changes` says it before
 
   dbt looks for this name in the root project only, so a consumer adds one line:
     {% raw %}{% macro get_incremental_newest_wins_sql(arg_dict) %}{{ return(two_clocks.get_incremental_newest_wins_sql(arg_dict)) }}{% endmacro %}{% endraw %}
@@ -22,8 +23,7 @@
     {{ return('select 0 as rows_written -- the load log says that there is nothing to read') }}
   {% endif %}
   {% set plan = two_clocks._merge_plan(arg_dict, book) %}
-  {% do book.update({'batch': two_clocks._work_out_changes(plan)}) %}
-  {{ return(two_clocks.write_changes(plan, book)) }}
+  {{ return(two_clocks.merge_batch(plan, book)) }}
 {% endmacro %}
 
 
@@ -102,13 +102,8 @@
 -#}
 {% macro _work_out_changes(plan) %}
   {% set rows = two_clocks._in_one_trip([two_clocks.lock_target_sql(plan.target), two_clocks.create_changes_sql(plan), two_clocks.count_changes_sql(plan)]).rows %}
-  {% set key = plan['keys'] | map(attribute='name') | join(', ') %}
-  {% set null_keys = rows | sum(attribute='null_keys') %}
-  {% if null_keys > 0 %}
-    {% do two_clocks._refuse((null_keys | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ key ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
-  {% elif rows and rows[0].repeated > 0 %}
-    {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ rows[0].repeated ~ " of the keys in this batch (" ~ key ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
-  {% endif %}
+  {% do two_clocks._refuse_null_keys(plan, rows | sum(attribute='null_keys')) %}
+  {% do two_clocks._refuse_repeated_keys(plan, rows[0].repeated if rows else 0) %}
   {% set counts = [] %}
   {% for cut in plan.windows or [none] %}
     {% set found = rows | selectattr('stream', 'equalto', loop.index0) | first
@@ -119,6 +114,19 @@
         'late': found.late | int, 'max_lateness': found.max_lateness}) %}
   {% endfor %}
   {{ return(counts) }}
+{% endmacro %}
+
+
+{% macro _refuse_null_keys(plan, count) %}
+  {% if count > 0 %}
+    {% do two_clocks._refuse((count | int) ~ " of the rows that " ~ model.name ~ " selects have NULL in their unique_key (" ~ plan['keys'] | map(attribute='name') | join(', ') ~ "), which can neither be merged nor told apart; filter or fill them in the model. Nothing was written") %}
+  {% endif %}
+{% endmacro %}
+
+{% macro _refuse_repeated_keys(plan, count) %}
+  {% if count > 0 %}
+    {% do two_clocks._refuse("the target of " ~ model.name ~ " holds more than one row for " ~ (count | int) ~ " of the keys in this batch (" ~ plan['keys'] | map(attribute='name') | join(', ') ~ "), so no row can be said to be the stored version; remove the doubles or rebuild with --full-refresh. Nothing was written") %}
+  {% endif %}
 {% endmacro %}
 
 
