@@ -34,21 +34,21 @@
 {% macro redshift__merge_batch(plan, book) %}{{ return(two_clocks.default__merge_batch(plan, book)) }}{% endmacro %}
 
 
-{# a temporary table of this transaction #}
-{% macro make_work_table_sql(name, sql) %}{{ return(adapter.dispatch('make_work_table_sql', 'two_clocks')(name, sql)) }}{% endmacro %}
+{# a temporary table of this transaction; `joined_by` are the columns that joins with it ask for, where those are known #}
+{% macro make_work_table_sql(name, sql, joined_by='') %}{{ return(adapter.dispatch('make_work_table_sql', 'two_clocks')(name, sql, joined_by)) }}{% endmacro %}
 
-{% macro default__make_work_table_sql(name, sql) %}{{ return('create or replace temporary table ' ~ name ~ ' as\n' ~ sql) }}{% endmacro %}
+{% macro default__make_work_table_sql(name, sql, joined_by) %}{{ return('create or replace temporary table ' ~ name ~ ' as\n' ~ sql) }}{% endmacro %}
 
 {# analysed, because a join planned without knowing how small these tables are would read all of the target #}
-{% macro postgres__make_work_table_sql(name, sql) %}
-  {{ return('create temporary table ' ~ name ~ ' on commit drop as\n' ~ sql ~ ';\nanalyze ' ~ name) }}
+{% macro postgres__make_work_table_sql(name, sql, joined_by) %}
+  {{ return('create temporary table ' ~ name ~ ' on commit drop as\n' ~ sql ~ ';\nanalyze ' ~ name ~ (' (' ~ joined_by ~ ')' if joined_by)) }}
 {% endmacro %}
 
 
 {% macro create_changes_sql(plan) %}
   {{ return([
       two_clocks.create_candidates_sql(plan),
-      two_clocks.make_work_table_sql('two_clocks_versions', two_clocks.versions_sql(plan)),
+      two_clocks.make_work_table_sql('two_clocks_versions', two_clocks.versions_sql(plan), two_clocks._key_list(plan)),
       two_clocks.make_work_table_sql('two_clocks_changes', two_clocks.changes_sql(plan))] | join(';\n')) }}
 {% endmacro %}
 
@@ -56,7 +56,7 @@
 {% macro create_candidates_sql(plan) %}{{ return(adapter.dispatch('create_candidates_sql', 'two_clocks')(plan)) }}{% endmacro %}
 
 {% macro default__create_candidates_sql(plan) %}
-  {{ return(two_clocks.make_work_table_sql('two_clocks_candidates', two_clocks.candidates_sql(plan))) }}
+  {{ return(two_clocks.make_work_table_sql('two_clocks_candidates', two_clocks.candidates_sql(plan), two_clocks._key_list(plan))) }}
 {% endmacro %}
 
 {#-

@@ -74,8 +74,10 @@
 {# an index over some columns of the key is unique over all of them too #}
 {% macro _has_unique_index(plan) %}
   {% set names = plan['keys'] | map(attribute='name') | list %}
-  {% for columns in ((plan.windows[0].watermark.indexed or {}).target or {}).unique or [] %}
-    {% if columns | reject('in', names) | list | length == 0 %}{{ return(true) }}{% endif %}
+  {% for cut in plan.windows %}
+    {% for columns in ((cut.watermark.indexed or {}).target or {}).unique or [] %}
+      {% if columns | reject('in', names) | list | length == 0 %}{{ return(true) }}{% endif %}
+    {% endfor %}
   {% endfor %}
   {{ return(false) }}
 {% endmacro %}
@@ -84,10 +86,10 @@
 {#- Puts the newest version of each key that comes more than once in the place of all that the candidates have of it. -#}
 {% macro keep_newest_candidates_sql(plan) %}
   {%- set columns = plan.columns | map(attribute='quoted') | join(', ') ~ ', two_clocks_stream' -%}
-  {{ two_clocks.make_work_table_sql('two_clocks_versions', two_clocks.versions_sql(plan)) }};
+  {{ two_clocks.make_work_table_sql('two_clocks_versions', two_clocks.versions_sql(plan), two_clocks._key_list(plan)) }};
   delete from two_clocks_candidates as candidates where {{ two_clocks._key_is_in(plan, 'two_clocks_versions', 'candidates') }};
   insert into two_clocks_candidates ({{ columns }}) select {{ columns }} from two_clocks_versions where two_clocks_rank = 1;
-  analyze two_clocks_candidates
+  analyze two_clocks_candidates ({{ two_clocks._key_list(plan) }})
 {% endmacro %}
 
 {% macro count_superseded_sql(plan) %}

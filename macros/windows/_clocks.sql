@@ -56,6 +56,8 @@
   {%- set nothing = 'cast(null as ' ~ type ~ ')' -%}
   {%- set due_filter = ' is not null' if is_id else ' <= (select clock.due from clock)' -%}
   {%- set newest_source = '(select max(' ~ watermark.sql ~ ') from ' ~ request.relation ~ ' where ' ~ watermark.sql ~ due_filter ~ ')' -%}
+  {%- set exact = two_clocks.exact_text('two_clocks_operand', kind) -%}
+  {%- set in_utc = two_clocks.exact_text(two_clocks.watermark_to_utc('two_clocks_operand', kind, units, request.time_zone), 'timestamp') if not is_id else 'cast(null as ' ~ dbt.type_string() ~ ')' -%}
   with wall as (
     select {{ two_clocks.utc_literal(request.now) if request.now else two_clocks.wall_clock_sql() }} as wall_clock, {{ two_clocks.wall_clock_sql() }} as started_at
   ),
@@ -113,8 +115,8 @@
     {{ two_clocks.exact_text('ends.wall_clock', 'timestamp') }} as wall_clock,
     {{ two_clocks.exact_text('ends.started_at', 'timestamp') }} as started_at,
     {%- for name in ['source_watermark', 'target_watermark', 'window_from', 'window_to'] %}
-    {{ two_clocks.exact_text('ends.' ~ name, kind) }} as {{ name }}_value,
-    {{ two_clocks.exact_text(two_clocks.watermark_to_utc('ends.' ~ name, kind, units, request.time_zone), 'timestamp') if not is_id else 'cast(null as ' ~ dbt.type_string() ~ ')' }} as {{ name }},
+    {{ exact | replace('two_clocks_operand', 'ends.' ~ name) }} as {{ name }}_value,
+    {{ in_utc | replace('two_clocks_operand', 'ends.' ~ name) }} as {{ name }},
     {%- endfor %}
     {%- if backfill %}
     {{ two_clocks.exact_text(backfill.to, kind) }} as asked_to_value,

@@ -99,11 +99,12 @@
 {% endmacro %}
 
 
-{# dbt's columns with names that may be put into SQL whatever stands in them #}
+{# dbt's columns with names that may be put into SQL whatever stands in them; plain ones, which nearly all are, need no more than the marks #}
 {% macro _with_quoted_names(columns) %}
-  {% set named = [] %}
+  {% set named, marks = [], two_clocks.quoted('x').split('x') %}
   {% for column in columns %}
-    {% do named.append({'name': column.name, 'quoted': two_clocks.quoted(column.name), 'dtype': column.dtype, 'data_type': column.data_type}) %}
+    {% set quoted = marks[0] ~ column.name ~ marks[1] if modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', column.name) else two_clocks.quoted(column.name) %}
+    {% do named.append({'name': column.name, 'quoted': quoted, 'dtype': column.dtype, 'data_type': column.data_type}) %}
   {% endfor %}
   {{ return(named) }}
 {% endmacro %}

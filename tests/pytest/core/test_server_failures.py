@@ -17,8 +17,8 @@ NOON = "2024-06-03T12:00:00Z"
 
 # where a run stands when the server goes away: at the first statement like the last of these after one like the others
 MOMENTS = {
-    "before the first question about the model": ["pg_typeof"],
-    "before the rows are read": ["pg_typeof", "create temporary table"],
+    "before the first question about the model": [r"as wanted \(name\)"],
+    "before the rows are read": [r"as wanted \(name\)", "create temporary table"],
     "in the middle of the merge": ["merge into"],
     "before the ledger row": ["merge into", "insert into .*two_clocks_window_ledger"],
     "before the commit": ["insert into .*two_clocks_window_ledger", "^commit"],

@@ -1,0 +1,155 @@
+"""What the merge on PostgreSQL 17 and later leans on: indexes that are really unique, a catalog that is asked once, a plan it asks for."""
+
+from __future__ import annotations
+
+import pytest
+from support.project import FEED, SINK, Project
+
+NOON = "2024-06-03T12:00:00Z"
+NINE, TEN, ELEVEN = "2024-06-03 09:00", "2024-06-03 10:00", "2024-06-03 11:00"
+
+
+@pytest.fixture(autouse=True)
+def on_postgres(project: Project) -> None:
+    if project.warehouse.engine != "postgres":
+        pytest.skip("about what PostgreSQL alone does")
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "create index on sync.sink (id)",
+        "create unique index on sync.sink (id) where id > 5",
+        "create unique index on sync.sink (id, note)",
+        "create unique index on sync.sink ((id + length(note)))",
+        "create unique index on sync.sink (note) include (id)",
+    ],
+    ids=["none is unique", "of some rows", "of more columns", "of an expression", "another column's"],
+)
+def test_only_a_unique_index_of_the_key_is_taken_for_proof_that_no_key_is_stored_twice(
+    project: Project, index: str
+) -> None:
+    project.feed((1, "a", TEN))
+    project.run(now=NOON)
+    project.warehouse.insert("sync.sink", [{"id": 1, "note": "another", "changed_at": TEN}])
+    project.warehouse.execute(index)
+    project.warehouse.execute(f"update ods.feed set note = 'newer', changed_at = timestamp '{ELEVEN}'")
+
+    assert "more than one row for 1 of the keys" in project.refused(now=NOON)
+    assert project.rows() == [(1, "a"), (1, "another")]
+
+
+@pytest.mark.parametrize("index", ["(id)", "(note) include (changed_at)", "(note, id)"])
+def test_where_a_unique_index_sees_to_it_nobody_looks_for_keys_that_are_stored_twice(
+    project: Project, index: str
+) -> None:
+    project.model("sink", SINK.replace("unique_key='id'", "unique_key=['id', 'note']"))
+    project.feed((1, "a", TEN))
+    project.run(now=NOON)
+    project.feed((2, "b", ELEVEN))
+    assert any("as repeats" in sql for sql in project.run(now=NOON).statements)
+
+    project.warehouse.execute(f"create unique index on sync.sink {index}")
+    project.feed((3, "c", ELEVEN))
+    assert not any("as repeats" in sql for sql in project.run(now=NOON).statements)
+    assert project.ids() == [1, 2, 3]
+
+
+def test_stale_rows_are_counted_where_nothing_is_written_and_where_something_is(project: Project) -> None:
+    project.feed((1, "a", TEN), (2, "b", TEN))
+    project.run(now=NOON)
+    project.warehouse.execute(f"update sync.sink set note = 'by hand', changed_at = timestamp '{ELEVEN}' where id = 1")
+    project.run(now=NOON)
+    assert project.counts() == {"extracted": 2, "stale": 1, "unchanged": 1}
+
+    project.feed((3, "c", TEN))
+    project.run(now=NOON)
+    assert project.counts() == {"extracted": 3, "inserted": 1, "stale": 1, "unchanged": 1}
+    assert project.rows() == [(1, "by hand"), (2, "b"), (3, "c")]
+
+
+def test_older_versions_are_counted_with_the_stream_that_brought_them(empty_project: Project) -> None:
+    project = empty_project
+    for origin in ("fast", "slow"):
+        project.source(origin, FEED)
+    select = "select '{0}' as origin, id, note, changed_at from {{{{ two_clocks.windowed(source('ods', '{0}'), 'changed_at', stream='{0}', target_filter=\"origin = '{0}' and id > 0\") }}}} as s"
+    project.model(
+        "sink",
+        "{{ config(unique_key=['origin', 'id']) }}\n" + " union all ".join(map(select.format, ("fast", "slow"))),
+    )
+    project.feed((1, "a", NINE), table="fast")
+    project.feed((1, "a", NINE), table="slow")
+    project.run(now=NOON)
+    project.feed((2, "older", TEN), (2, "newest", ELEVEN), table="fast")
+    project.feed((2, "oldest", NINE), (2, "older", TEN), (2, "newest", ELEVEN), (1, "edit", TEN), table="slow")
+    project.run(now=NOON)
+
+    fates = ("rows_extracted", "rows_inserted", "rows_updated", "rows_unchanged", "rows_superseded", "rows_late")
+    windows = {window["stream"]: [window[fate] for fate in fates] for window in project.ledger()[2:]}
+    # that the first version of the slow stream's row 1 is stored as it is does not make it less of an older version
+    assert windows == {"fast": [3, 1, 0, 1, 1, 0], "slow": [5, 1, 1, 0, 3, 0]}
+    assert project.rows("origin, id, note") == [
+        ("fast", 1, "a"),
+        ("fast", 2, "newest"),
+        ("slow", 1, "edit"),
+        ("slow", 2, "newest"),
+    ]
+
+
+@pytest.mark.parametrize("setting", ["on", "off"])
+def test_how_the_planner_is_set_afterwards_is_how_it_was_set_before(project: Project, setting: str) -> None:
+    look = "create table sync.seen as select current_setting('enable_indexscan') as setting"
+    hooks = f'pre_hook="set local enable_indexscan = {setting}", post_hook="{look}"'
+    project.feed((1, "a", TEN))
+    project.run(now=NOON)
+    project.model("sink", SINK.replace("unique_key='id'", f"unique_key='id', {hooks}"))
+    project.feed((2, "b", ELEVEN))
+    run = project.run(now=NOON)
+
+    assert any("set local enable_indexscan = off" in sql and "two_clocks_candidates" in sql for sql in run.statements)
+    assert project.warehouse.query("select setting from sync.seen") == [{"setting": setting}]
+
+
+def test_the_catalog_is_asked_once_for_all_models_of_a_command(project: Project) -> None:
+    project.source("other", {"id": "bigint", "note": "text", "changed_at": "timestamp with time zone"})
+    project.model("second", SINK.replace("'feed'", "'other'"))
+    project.model("third", SINK)
+    project.feed((1, "a", TEN))
+    project.feed((1, "a", "2024-06-03 10:00+00"), table="other")
+    project.run(now=NOON)
+    project.feed((2, "b", ELEVEN))
+    project.feed((2, "b", "2024-06-03 11:00+00"), table="other")
+    # threads that begin at the same moment do not wait for the first of them
+    run = project.run("--threads", "1", now=NOON)
+
+    assert len([sql for sql in run.statements if "as wanted (name)" in sql]) == 1
+    for model in ("sink", "second", "third"):
+        assert project.ids(model) == [1, 2]
+    assert project.last_window("second")["window_to_value"] == "2024-06-03 11:00:00+00"
+    assert project.last_window("third")["window_to_value"] == "2024-06-03 11:00:00"
+
+
+def test_what_a_model_of_the_same_command_makes_anew_is_asked_for_when_it_is_there(project: Project) -> None:
+    """`made` is a model's table, and a source of another model: its column is wider after the second run."""
+    project.write(
+        "models/sources.yml",
+        """
+version: 2
+sources:
+  - {name: ods, schema: ods, tables: [{name: feed}]}
+  - {name: made, schema: sync, tables: [{name: made}]}
+""",
+    )
+    made = "{{{{ config(materialized='table', post_hook=[]) }}}}\n-- depends_on: {{{{ ref('sink') }}}}\nselect {0} as id, cast('a' as text) as note, cast({1} as {2}) as counter"
+    project.model("made", made.format(1, 1, "integer"), folder="made")
+    project.model(
+        "reader",
+        "{{ config(unique_key='id') }}\n-- depends_on: {{ ref('made') }}\nselect id, note, cast(counter as bigint) as counter from {{ two_clocks.windowed(source('made', 'made'), 'counter', lookback=5) }} as s",
+    )
+    project.feed((1, "a", TEN))
+    project.run(now=NOON)
+    # a number that the type of the run before could not hold
+    project.model("made", made.format(2, 3_000_000_000, "bigint"), folder="made")
+    project.run(now=NOON)
+
+    assert project.rows("id, counter", model="reader") == [(1, 1), (2, 3_000_000_000)]
