@@ -130,7 +130,7 @@ def test_the_catalog_is_asked_once_for_all_models_of_a_command(project: Project)
 
 
 def test_what_a_model_of_the_same_command_makes_anew_is_asked_for_when_it_is_there(project: Project) -> None:
-    """`made` is a model's table, and a source of another model: its column is wider after the second run."""
+    """`made` is a model's table and another model's source: after the second run its column is of another type."""
     project.write(
         "models/sources.yml",
         """
@@ -140,16 +140,16 @@ sources:
   - {name: made, schema: sync, tables: [{name: made}]}
 """,
     )
-    made = "{{{{ config(materialized='table', post_hook=[]) }}}}\n-- depends_on: {{{{ ref('sink') }}}}\nselect {0} as id, cast('a' as text) as note, cast({1} as {2}) as counter"
-    project.model("made", made.format(1, 1, "integer"), folder="made")
+    made = "{{{{ config(materialized='table', post_hook=[]) }}}}\n-- depends_on: {{{{ ref('sink') }}}}\nselect {0} as id, cast('a' as text) as note, cast('{1}' as {2}) as changed_at"
+    project.model("made", made.format(1, "2024-06-02", "date"), folder="made")
     project.model(
         "reader",
-        "{{ config(unique_key='id') }}\n-- depends_on: {{ ref('made') }}\nselect id, note, cast(counter as bigint) as counter from {{ two_clocks.windowed(source('made', 'made'), 'counter', lookback=5) }} as s",
+        "{{ config(unique_key='id') }}\n-- depends_on: {{ ref('made') }}\nselect id, note, cast(changed_at as timestamp) as changed_at from {{ two_clocks.windowed(source('made', 'made'), 'changed_at') }} as s",
     )
     project.feed((1, "a", TEN))
     project.run(now=NOON)
-    # a number that the type of the run before could not hold
-    project.model("made", made.format(2, 3_000_000_000, "bigint"), folder="made")
+    project.model("made", made.format(2, ELEVEN, "timestamp"), folder="made")
     project.run(now=NOON)
 
-    assert project.rows("id, counter", model="reader") == [(1, 1), (2, 3_000_000_000)]
+    assert project.ids("reader") == [1, 2]
+    assert project.last_window("reader")["window_to_value"] == "2024-06-03 11:00:00"
