@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -39,5 +40,13 @@ def timed(command: Sequence[str], directory: Path, environment: Mapping[str, str
         if process.returncode:
             output.seek(0)
             words = output.read().decode(errors="replace").strip()
-            raise CommandFailed(f"{' '.join(map(str, command))}\n{words[-4000:]}")
+            raise CommandFailed(f"{words[-4000:]}\n{_how_it_ended(process.returncode)}".strip())
     return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def _how_it_ended(returncode: int) -> str:
+    return (
+        f"its process was ended by {signal.Signals(-returncode).name}"
+        if returncode < 0
+        else f"exit status {returncode}"
+    )

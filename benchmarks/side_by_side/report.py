@@ -238,7 +238,7 @@ def _load_log(one: dict[str, Any]) -> Iterable[str]:
 
 def _skipped(skipped: dict[str, str]) -> Iterable[str]:
     for name, reason in skipped.items():
-        yield f"`{name}` was skipped: {reason.splitlines()[-1][:300]}"
+        yield f"`{name}` was skipped: {', '.join(reason.splitlines()[-2:])[:300]}"
 
 
 def _ratio(medians: dict[str, Any], name: str, to: str, key: str, form: str = "{:.2f}") -> str:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from side_by_side.contenders.base import VIRTUAL_ENVIRONMENT, Contender, Moment
+from side_by_side.contenders.hand_written import SINCE, SOURCE, TARGET, merge_of_changes, unlike_stored
 from side_by_side.feed import COLUMNS, KEY, LOOKBACK_HOURS, WATERMARK
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -119,6 +120,31 @@ class StockMerge(DbtProject):
 
     def model(self) -> str:
         return plain_model("merge")
+
+
+class HandWrittenInDbt(DbtProject):
+    """The limit, run by dbt: what of the distance to it is dbt's own, its copy of the batch and its questions to the catalog."""
+
+    name = "dbt_hand_written"
+    title = "dbt, the hand-written SQL as a strategy"
+
+    def write_project(self) -> None:
+        super().write_project()
+        batch, since = "{{ arg_dict.temp_relation }}", SINCE.replace("{target_watermark}", "{{ reached }}")
+        merge = merge_of_changes(
+            "{{ arg_dict.target_relation }}",
+            unlike_stored(self.engine, "{{ this }}", batch, since),
+            f"({SOURCE}) is distinct from ({TARGET})",
+        )
+        self.write(
+            "macros/get_incremental_hand_written_sql.sql",
+            "{% macro get_incremental_hand_written_sql(arg_dict) %}\n"
+            f"{{% set reached = run_query('select max({WATERMARK}) from ' ~ this).rows[0][0] %}}\n"
+            f"{merge}\n{{% endmacro %}}\n",
+        )
+
+    def model(self) -> str:
+        return plain_model("hand_written")
 
 
 class DeleteInsert(DbtProject):

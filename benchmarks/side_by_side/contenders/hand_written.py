@@ -34,13 +34,7 @@ class PlainMerge(Contender):
         return f"(select {NAMES} from {TABLE} where {WATERMARK} >= {SINCE})"
 
     def merge(self, rows: str, condition: str) -> str:
-        changed = ", ".join(f"{name} = s.{name}" for name in COLUMNS if name != KEY)
-        return f"""
-            merge into {self.table} as t
-            using {rows} as s
-            on s.{KEY} = t.{KEY}
-            when matched and s.{WATERMARK} >= t.{WATERMARK} and {condition} then update set {changed}
-            when not matched then insert ({NAMES}) values ({SOURCE})"""
+        return merge_of_changes(self.table, rows, condition)
 
 
 class HandWritten(PlainMerge):
@@ -55,10 +49,25 @@ class HandWritten(PlainMerge):
     title = "hand-written, the limit"
 
     def rows(self) -> str:
-        stored = (
-            f"select 1 from {self.table} as t where t.{KEY} = s.{KEY} and t.{WATERMARK} = s.{WATERMARK} "
-            f"and t.{WATERMARK} >= {SINCE} and ({SOURCE}) is not distinct from ({TARGET})"
-        )
-        what = "s" if self.engine == "postgres" else SOURCE
-        changed = f"select {what} from {TABLE} as s where s.{WATERMARK} >= {SINCE} and not exists ({stored})"
-        return f"unnest(array({changed}))" if self.engine == "postgres" else f"({changed})"
+        return unlike_stored(self.engine, self.table, TABLE, SINCE)
+
+
+def merge_of_changes(table: str, rows: str, condition: str) -> str:
+    changed = ", ".join(f"{name} = s.{name}" for name in COLUMNS if name != KEY)
+    return f"""
+            merge into {table} as t
+            using {rows} as s
+            on s.{KEY} = t.{KEY}
+            when matched and s.{WATERMARK} >= t.{WATERMARK} and {condition} then update set {changed}
+            when not matched then insert ({NAMES}) values ({SOURCE})"""
+
+
+def unlike_stored(engine: str, table: str, source: str, since: str) -> str:
+    """The source's rows from a moment on that the table does not hold just as they are."""
+    stored = (
+        f"select 1 from {table} as t where t.{KEY} = s.{KEY} and t.{WATERMARK} = s.{WATERMARK} "
+        f"and t.{WATERMARK} >= {since} and ({SOURCE}) is not distinct from ({TARGET})"
+    )
+    what = "s" if engine == "postgres" else SOURCE
+    changed = f"select {what} from {source} as s where s.{WATERMARK} >= {since} and not exists ({stored})"
+    return f"unnest(array({changed}))" if engine == "postgres" else f"({changed})"
