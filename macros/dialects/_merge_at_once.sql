@@ -6,15 +6,15 @@
 {% macro _merge_at_once(plan, book) %}
   {% set rows = two_clocks._in_one_trip([two_clocks.lock_target_sql(plan.target), two_clocks.create_candidates_sql(plan), two_clocks._make_written_sql(), two_clocks.count_candidates_sql(plan)]).rows %}
   {% do two_clocks._refuse_null_keys(plan, rows | sum(attribute='null_keys')) %}
-  {% set repeated, superseded = rows[0].repeated if rows else 0, {} %}
+  {% set repeated, superseded = {'keys': rows[0].repeated if rows else 0}, {} %}
   {#- a key comes twice: the rest of what is known of it is only found out then -#}
   {% if rows and rows | sum(attribute='of_candidates') > rows[0].candidate_keys %}
     {% for row in two_clocks._in_one_trip([two_clocks.keep_newest_candidates_sql(plan), two_clocks.count_superseded_sql(plan)]).rows %}
       {% do superseded.update({row.stream: row.superseded}) %}
-      {% set repeated = row.repeated %}
+      {% if row.repeated is not none %}{% do repeated.update({'keys': row.repeated}) %}{% endif %}
     {% endfor %}
   {% endif %}
-  {% do two_clocks._refuse_repeated_keys(plan, repeated) %}
+  {% do two_clocks._refuse_repeated_keys(plan, repeated['keys']) %}
   {% set batch, written = [], [] %}
   {% for cut in plan.windows %}
     {% set stream = loop.index0 %}
@@ -59,16 +59,32 @@
 {% endmacro %}
 
 
-{#- How many of the candidates' keys the target holds more than once; none where a unique index sees to it. -#}
+{#-
+  How many of the candidates' keys the target holds more than once. Where a unique index sees to it nobody looks, if a key of the batch is of the
+  same type as the stored one: by the equality of two types, one value may be equal to several.
+  Predicates may speak of any column, so with them a row of the target is counted once however many candidates meet it.
+-#}
 {% macro _count_repeated_sql(plan) %}
-  {%- if two_clocks._has_unique_index(plan) -%}0
-  {%- else -%}
+  {%- set keys, alike, met_keys = plan['keys'] | map(attribute='quoted') | list, [], [] -%}
+  {%- for key in keys -%}
+    {%- do met_keys.append('DBT_INTERNAL_SOURCE.' ~ key) -%}
+    {%- do alike.append('pg_typeof((select ' ~ key ~ ' from two_clocks_candidates limit 0)) = pg_typeof((select ' ~ key ~ ' from ' ~ plan.target ~ ' limit 0))') -%}
+  {%- endfor -%}
+  {%- if two_clocks._has_unique_index(plan) -%}case when {{ alike | join(' and ') }} then 0 else {% endif -%}
   (select count(*) from (
     select 1 as one
-    from (select distinct {{ two_clocks._key_list(plan) }} from two_clocks_candidates) as DBT_INTERNAL_SOURCE
-    inner join {{ plan.target }} as DBT_INTERNAL_DEST on {{ two_clocks._same_key(plan['keys'] | map(attribute='quoted'), plan.predicates) }}
-    group by {% for key in plan['keys'] %}DBT_INTERNAL_SOURCE.{{ key.quoted }}{{ ', ' if not loop.last }}{% endfor %} having count(*) > 1) as repeats)
-  {%- endif -%}
+    from (
+      {%- if plan.predicates %}
+      select distinct {{ met_keys | join(', ') }}, DBT_INTERNAL_DEST.tableoid, DBT_INTERNAL_DEST.ctid
+      from two_clocks_candidates as DBT_INTERNAL_SOURCE
+      {%- else %}
+      select {{ met_keys | join(', ') }}
+      from (select distinct {{ keys | join(', ') }} from two_clocks_candidates) as DBT_INTERNAL_SOURCE
+      {%- endif %}
+      inner join {{ plan.target }} as DBT_INTERNAL_DEST on {{ two_clocks._same_key(keys, plan.predicates) }}
+    ) as met
+    group by {{ keys | join(', ') }} having count(*) > 1) as repeats)
+  {%- if two_clocks._has_unique_index(plan) %} end{% endif -%}
 {% endmacro %}
 
 {# an index over some columns of the key is unique over all of them too #}
@@ -93,7 +109,8 @@
 {% endmacro %}
 
 {% macro count_superseded_sql(plan) %}
-  select two_clocks_stream as stream, count(*) as superseded, {{ two_clocks._count_repeated_sql(plan) }} as repeated
+  {#- older versions bring no other keys, so what was counted before still holds, unless predicates have spoken of them -#}
+  select two_clocks_stream as stream, count(*) as superseded, {{ two_clocks._count_repeated_sql(plan) if plan.predicates else 'null' }} as repeated
   from two_clocks_versions
   where two_clocks_rank > 1
   group by two_clocks_stream

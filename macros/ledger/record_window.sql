@@ -37,6 +37,10 @@
 {# '3 inserted, 1 updated, 995 unchanged, 1 late' instead of 'INSERT 0 1' #}
 {% macro _say_what_was_written(recorded) %}
   {% if not recorded or recorded[0]['rows_inserted'] is none %}{{ return(none) }}{% endif %}
+  {#- the last net: whatever the reason, a merge that touched more rows than it was given is rolled back -#}
+  {% if recorded | map(attribute='rows_unchanged') | min < 0 %}
+    {% do two_clocks._refuse("the merge into " ~ two_clocks._plain_name(this | string) ~ " wrote more rows than the batch of " ~ model.name ~ " holds, so several stored rows answer to one key; make the unique_key unique in the target, and of the same type in the batch. Nothing was written") %}
+  {% endif %}
   {% set words = [] %}
   {% for name in two_clocks._result_counts() %}
     {% set count = recorded | sum(attribute=name) %}
