@@ -84,7 +84,7 @@
 {#-
   Pure. indexes: for each valid one of all rows its columns by number (0 for an expression), and whether those are unique at once, by the equality
   that a join of them means; 403 is btree. bytes is an estimate where the table was never analysed.
-  It is asked for relations of other models too, so it takes no lock on any of them, and none that this role may not see stops it.
+  It is asked for relations of other models too, so it takes no lock on any of them, and none that this role may not use stops it.
 -#}
 {% macro catalog_sql(names) %}
   select wanted.name,
@@ -107,7 +107,7 @@
   cross join lateral (select parse_ident(wanted.name) as parts) as split
   inner join pg_catalog.pg_namespace as namespace on namespace.nspname = split.parts[cardinality(split.parts) - 1]
   inner join pg_catalog.pg_class as seen on seen.relnamespace = namespace.oid and seen.relname = split.parts[cardinality(split.parts)]
-  where has_schema_privilege(namespace.oid, 'usage') and (cardinality(split.parts) = 2 or split.parts[1] = current_database())
+  where cardinality(split.parts) = 2 or split.parts[1] = current_database()
 {% endmacro %}
 
 
