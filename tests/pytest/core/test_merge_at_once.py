@@ -46,6 +46,8 @@ def test_only_a_unique_index_of_the_key_is_taken_for_proof_that_no_key_is_stored
 def test_where_a_unique_index_sees_to_it_nobody_looks_for_keys_that_are_stored_twice(
     project: Project, index: str
 ) -> None:
+    if project.warehouse.server.version() < 17:
+        pytest.skip("there each row is looked up by its key anyway")
     project.model("sink", SINK.replace("unique_key='id'", "unique_key=['id', 'note']"))
     project.feed((1, "a", TEN))
     project.run(now=NOON)
