@@ -42,14 +42,13 @@
   target holds more than once. More rows than keys: some key comes more than once.
 -#}
 {% macro count_candidates_sql(plan) %}
-  {%- set keys, joined, null_keys = two_clocks._key_list(plan), [], [] -%}
+  {%- set keys, joined = two_clocks._key_list(plan), [] -%}
   {%- for key in plan['keys'] -%}
     {%- do joined.append('candidate.' ~ key.quoted ~ ' = batch.' ~ key.quoted) -%}
-    {%- do null_keys.append('batch.' ~ key.quoted ~ ' is null') -%}
   {%- endfor -%}
   with candidate as (select {{ keys }}, 1 as two_clocks_rank from two_clocks_candidates group by {{ keys }})
   select {{ 'batch.two_clocks_stream' if plan.windows | length > 1 else 0 }} as stream, count(*) as extracted,
-    count(case when {{ null_keys | join(' or ') }} then 1 end) as null_keys,
+    count(case when {{ two_clocks._is_null_key(plan) }} then 1 end) as null_keys,
     count(candidate.two_clocks_rank) as of_candidates,
     (select count(*) from candidate) as candidate_keys,
     {{ two_clocks._count_repeated_sql(plan) }} as repeated

@@ -155,13 +155,10 @@
 {% endmacro %}
 
 
-{#- How many rows are in the batch and how many NULL keys among them, by stream. -#}
-{% macro count_batch_sql(plan) %}
-  {%- set null_keys = [] -%}
-  {%- for key in plan['keys'] -%}{%- do null_keys.append('batch.' ~ key.quoted ~ ' is null') -%}{%- endfor -%}
-  select {{ two_clocks._stream_of_row(plan.windows) }} as stream, count(*) as extracted, count(case when {{ null_keys | join(' or ') }} then 1 end) as null_keys
-  from {{ plan.batch }} as batch
-  {{ 'group by 1' if plan.windows | length > 1 }}
+{% macro _is_null_key(plan) %}
+  {%- set conditions = [] -%}
+  {%- for key in plan['keys'] -%}{%- do conditions.append('batch.' ~ key.quoted ~ ' is null') -%}{%- endfor -%}
+  {{ return(conditions | join(' or ')) }}
 {% endmacro %}
 
 
@@ -178,7 +175,11 @@
     (select count(*) from (
       select 1 as one from two_clocks_changes where two_clocks_action <> 'superseded'
       group by {{ two_clocks._key_list(plan) }} having count(*) > 1) as repeats) as repeated
-  from ({{ two_clocks.count_batch_sql(plan) }}) as counted
+  from (
+    select {{ two_clocks._stream_of_row(plan.windows) }} as stream, count(*) as extracted, count(case when {{ two_clocks._is_null_key(plan) }} then 1 end) as null_keys
+    from {{ plan.batch }} as batch
+    {{ 'group by 1' if plan.windows | length > 1 }}
+  ) as counted
   left join (
     select two_clocks_stream as stream,
       sum(case when two_clocks_action = 'superseded' then 1 else 0 end) as superseded,

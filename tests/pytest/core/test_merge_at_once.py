@@ -89,6 +89,21 @@ def test_a_unique_index_proves_nothing_of_a_batch_whose_key_is_of_another_type(p
     assert project.rows() == [(first, "stored"), (second, "stored")]
 
 
+def test_a_merge_that_writes_more_rows_than_its_batch_holds_is_rolled_back(project: Project) -> None:
+    """The index was there when the catalog was asked; a hook has dropped it since, and stored a key twice."""
+    if project.warehouse.server.version() < 17:
+        pytest.skip("there each row is looked up by its key anyway")
+    project.feed((1, "a", TEN))
+    project.run(now=NOON)
+    project.warehouse.execute("create unique index only_once on sync.sink (id)")
+    hooks = ["drop index sync.only_once", f"insert into sync.sink values (1, 'again', timestamp '{TEN}')"]
+    project.model("sink", SINK.replace("unique_key='id'", f"unique_key='id', pre_hook={hooks!r}"))
+    project.warehouse.execute(f"update ods.feed set note = 'newer', changed_at = timestamp '{ELEVEN}'")
+
+    assert "wrote more rows than the batch of sink holds" in project.refused(now=NOON)
+    assert project.rows() == [(1, "a")]
+
+
 @pytest.mark.parametrize("index", ["", "create unique index on sync.sink (id)"], ids=["no index", "a unique index"])
 def test_predicates_may_speak_of_any_column_of_either_side(project: Project, index: str) -> None:
     predicate = "DBT_INTERNAL_DEST.changed_at <= DBT_INTERNAL_SOURCE.changed_at"
